@@ -1,0 +1,1 @@
+"""The inference service of one model on one host: a warm gate in front of a supervised engine."""

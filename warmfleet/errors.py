@@ -1,0 +1,105 @@
+"""Every error that a person is meant to read.
+
+::
+
+    WarmfleetError                 code               exit
+    ├── SpecError                  spec-invalid       2   (also ValueError)
+    ├── PlanRefusedError           plan-refused       1   (also ValueError)
+    ├── PlanStaleError             plan-stale         3
+    ├── ProjectNotFoundError       project-not-found  2   (also FileNotFoundError)
+    ├── ToolMissingError           tool-missing       1   (also FileNotFoundError)
+    ├── PermissionNeededError      permission-needed  1   (also PermissionError)
+    ├── StackError                 stack-failed       1   (also RuntimeError)
+    ├── HostUnreachableError       host-unreachable   1   (also ConnectionError)
+    ├── ConvergeError              converge-failed    1   (also RuntimeError)
+    └── EndpointError              endpoint-failed    1   (also RuntimeError)
+
+A message is one line: what was found, what is needed, what to do next. Errors of other libraries
+are converted where they enter, with ``raise ... from``.
+"""
+
+from typing import ClassVar
+
+__all__ = [
+    "ConvergeError",
+    "EndpointError",
+    "HostUnreachableError",
+    "PermissionNeededError",
+    "PlanRefusedError",
+    "PlanStaleError",
+    "ProjectNotFoundError",
+    "SpecError",
+    "StackError",
+    "ToolMissingError",
+    "WarmfleetError",
+]
+
+
+class WarmfleetError(Exception):
+    """Base of all; ``code`` is stable for machines, ``exit_status`` is the CLI's."""
+
+    code: ClassVar[str] = "error"
+    exit_status: ClassVar[int] = 1
+
+
+class SpecError(WarmfleetError, ValueError):
+    """The spec (or another file a person wrote) is not valid."""
+
+    code = "spec-invalid"
+    exit_status = 2
+
+
+class PlanRefusedError(WarmfleetError, ValueError):
+    """The spec is valid, but nothing that can be rented or run satisfies it."""
+
+    code = "plan-refused"
+
+
+class PlanStaleError(WarmfleetError):
+    """The committed plan is missing or differs from what the spec gives now."""
+
+    code = "plan-stale"
+    exit_status = 3
+
+
+class ProjectNotFoundError(WarmfleetError, FileNotFoundError):
+    """No folder with a Warmfleet ``Pulumi.yaml``, or no such environment in it."""
+
+    code = "project-not-found"
+    exit_status = 2
+
+
+class ToolMissingError(WarmfleetError, FileNotFoundError):
+    """A program that the command needs is not on PATH."""
+
+    code = "tool-missing"
+
+
+class PermissionNeededError(WarmfleetError, PermissionError):
+    """The command needs rights (root, a group) that the user lacks."""
+
+    code = "permission-needed"
+
+
+class StackError(WarmfleetError, RuntimeError):
+    """The Pulumi engine or a resource of the stack failed."""
+
+    code = "stack-failed"
+
+
+class HostUnreachableError(WarmfleetError, ConnectionError):
+    """A host does not answer over SSH, or shows a host key that is not the pinned one."""
+
+    code = "host-unreachable"
+
+
+class ConvergeError(WarmfleetError, RuntimeError):
+    """An Ansible task failed."""
+
+    code = "converge-failed"
+
+
+class EndpointError(WarmfleetError, RuntimeError):
+    """The endpoint does not answer as it should."""
+
+    code = "endpoint-failed"

@@ -1,0 +1,102 @@
+"""A project: the folder with ``Pulumi.yaml``, its specs and plans, and its private state."""
+
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from warmfleet.errors import ProjectNotFoundError
+
+__all__ = ["PROJECT_VARIABLE", "Project"]
+
+PROJECT_VARIABLE = "WARMFLEET_PROJECT"
+"""Names the project folder when it is neither the current folder nor ``./stacks``."""
+
+_ENVIRONMENT_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
+
+
+@dataclass(frozen=True)
+class Project:
+    """Paths of one project; ``root`` is the folder with ``Pulumi.yaml``."""
+
+    root: Path
+
+    @classmethod
+    def find(cls) -> "Project":
+        """Return the project of ``WARMFLEET_PROJECT``, else of the current folder or ``./stacks``.
+
+        Raises:
+            ProjectNotFoundError: none of them has a ``Pulumi.yaml``.
+        """
+        named = os.environ.get(PROJECT_VARIABLE)
+        candidates = [Path(named)] if named else [Path.cwd(), Path.cwd() / "stacks"]
+        for folder in candidates:
+            if (folder / "Pulumi.yaml").is_file():
+                return cls(folder.resolve())
+        looked = ", ".join(str(folder) for folder in candidates)
+        msg = f"no Pulumi.yaml in {looked}; run in a project folder or set {PROJECT_VARIABLE}"
+        raise ProjectNotFoundError(msg)
+
+    def spec_file(self, environment: str) -> Path:
+        """Return ``specs/ENV.yaml``; ProjectNotFoundError names the environments there are."""
+        path = self.root / "specs" / f"{environment}.yaml"
+        if not _ENVIRONMENT_NAME.fullmatch(environment) or not path.is_file():
+            known = ", ".join(self.environments()) or "none"
+            msg = f"no environment {environment!r}: {path} is not there (environments: {known})"
+            raise ProjectNotFoundError(msg)
+        return path
+
+    def plan_file(self, environment: str) -> Path:
+        """Return ``plans/ENV.json``, the lock, whether it exists or not."""
+        return self.root / "plans" / f"{environment}.json"
+
+    def environments(self) -> list[str]:
+        """Return the names of all environments that have a spec."""
+        return sorted(path.stem for path in (self.root / "specs").glob("*.yaml"))
+
+    @property
+    def state(self) -> Path:
+        """Private folder (mode 0700) for what must not be committed; made when missing."""
+        return _private_folder(self.root / ".warmfleet")
+
+    def environment_state(self, environment: str) -> Path:
+        """Private folder of one environment: keys, certificates, logs."""
+        return _private_folder(self.state / environment)
+
+    def pulumi_environment(self) -> dict[str, str]:
+        """Return the variables that every ``pulumi`` command of this project needs.
+
+        A backend or passphrase that the caller's environment already names wins: teams keep their
+        state elsewhere. Otherwise the state is files in the private folder, encrypted with a
+        passphrase that is made once.
+        """
+        wanted = {
+            "PULUMI_HOME": str(_private_folder(self.state / "pulumi")),
+            "PULUMI_BACKEND_URL": f"file://{_private_folder(self.state / 'backend')}",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            PROJECT_VARIABLE: str(self.root),
+        }
+        if "PULUMI_CONFIG_PASSPHRASE" not in os.environ:
+            wanted["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(self._passphrase_file())
+        return {name: os.environ.get(name, value) for name, value in wanted.items()}
+
+    def _passphrase_file(self) -> Path:
+        path = self.state / "passphrase"
+        if not path.exists():
+            # Written aside and linked into place: two commands at once agree on one passphrase.
+            draft = path.with_suffix(f".{secrets.token_hex(4)}")
+            draft.touch(mode=0o600)
+            draft.write_text(secrets.token_urlsafe(32))
+            try:
+                os.link(draft, path)
+            except FileExistsError:
+                pass
+            finally:
+                draft.unlink()
+        return path
+
+
+def _private_folder(path: Path) -> Path:
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path

@@ -1,0 +1,1 @@
+"""The Pulumi side: components, resources of our provider, typed outputs."""
