@@ -1,0 +1,83 @@
+"""Downloads from the package index that this machine's pip is set up for."""
+
+import importlib.util
+import logging
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from warmfleet.errors import ConvergeError, ToolMissingError
+
+__all__ = ["Progress", "download"]
+
+Progress = Callable[[str], None]
+"""Called with one short line a step."""
+
+_LIMIT_S = 1800.0
+_STEPS = ("Downloading ", "Using cached ", "Looking in links", "Saved ")
+
+logger = logging.getLogger(__name__)
+
+
+def download(arguments: Sequence[str], folder: Path, progress: Progress) -> None:
+    """Run ``pip download`` for wheels into ``folder``.
+
+    No index is named here: hosts never reach one, and which index the control machine uses is
+    the business of its pip configuration.
+
+    Raises:
+        ToolMissingError: this Python has no pip.
+        ConvergeError: a package could not be downloaded, with pip's own reason.
+    """
+    if importlib.util.find_spec("pip") is None:
+        msg = f"this Python has no pip, needed to fetch wheels; run {sys.executable} -m ensurepip"
+        raise ToolMissingError(msg)
+    command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input"]
+    command += ["--progress-bar", "off", "--only-binary", ":all:", "--no-deps"]
+    command += ["--dest", str(folder), *arguments]
+    reason, status = _run(command, progress)
+    if status != 0:
+        msg = (
+            f"pip download ended with {status}: {reason}; needed: a package index that has the "
+            "locked versions (see pip config list)"
+        )
+        raise ConvergeError(msg)
+
+
+def _run(command: list[str], progress: Progress) -> tuple[str, int]:
+    lines: deque[str] = deque(maxlen=20)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        expired = threading.Event()
+        timer = threading.Timer(_LIMIT_S, lambda: (expired.set(), process.kill()))
+        timer.daemon = True
+        timer.start()
+        try:
+            for line in process.stdout or ():
+                text = line.strip()
+                logger.debug("pip: %s", text)
+                lines.append(text)
+                if text.startswith(_STEPS[:2]):
+                    progress(_short(text))
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            timer.cancel()
+        status = process.wait()
+    if expired.is_set():
+        return f"not done after {_LIMIT_S:.0f} s", status
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    return (errors or list(lines) or ["no output"])[-1], status
+
+
+def _short(line: str) -> str:
+    """Keep the file name and size of pip's line, without the index's address."""
+    verb, _, rest = line.partition(" ")
+    if verb == "Using":
+        verb, rest = "cached", rest.removeprefix("cached ")
+    return f"{verb.lower()} {rest.rsplit('/', 1)[-1]}"
