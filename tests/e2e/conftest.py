@@ -1,0 +1,103 @@
+"""A whole fleet of its own, beside any that a developer runs: other ports, network and state."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = "e2e"
+UP_LIMIT_S = 900
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Runs the CLI on the project that the test owns."""
+
+    project: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        path = f"{ROOT / '.venv/bin'}:{ROOT / '.tools/bin'}:{os.environ['PATH']}"
+        return {
+            **os.environ,
+            "PATH": path,
+            "WARMFLEET_PROJECT": str(self.project),
+            "WARMFLEET_ENVIRONMENT": ENVIRONMENT,
+        }
+
+    def run(self, *arguments: str, limit_s: float = UP_LIMIT_S) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            arguments,
+            cwd=ROOT,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=limit_s,
+            check=False,
+        )
+
+    def warmfleet(self, *arguments: str, limit_s: float = UP_LIMIT_S) -> Any:
+        """Run a command that must succeed; return its JSON."""
+        done = self.run("warmfleet", *arguments, "--json", limit_s=limit_s)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return json.loads(done.stdout)
+
+    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run pulumi as its users do: in the project folder, with the variables that we export."""
+        exports = self.run("warmfleet", "env").stdout
+        script = 'eval "$0" && cd "$1" && shift && exec pulumi "$@"'
+        stack = ("-s", ENVIRONMENT, "--color", "never")
+        return self.run("bash", "-c", script, exports, str(self.project), *arguments, *stack)
+
+    def inside(self, host: str, *command: str, check: bool = True) -> str:
+        """Run a command in a host, past SSH, as somebody at its console would."""
+        done = self.run("podman", "exec", self.container(host), *command, limit_s=180)
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    @staticmethod
+    def container(host: str) -> str:
+        return f"warmfleet-{ENVIRONMENT}-{host}"
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project") / "stacks"
+    (folder / "specs").mkdir(parents=True)
+    (folder / "plans").mkdir()
+    for name in ("Pulumi.yaml", "__main__.py"):
+        shutil.copy(ROOT / "stacks" / name, folder / name)
+    lab = (ROOT / "stacks/specs/lab.yaml").read_text()
+    own = lab.replace("8443", "9443").replace("2210", "2310").replace("10.89.77.", "10.89.78.")
+    assert own.count("9443") == own.count("2310") == own.count("10.89.78.") == 1
+    (folder / "specs" / f"{ENVIRONMENT}.yaml").write_text(own)
+    # What was downloaded once for this checkout serves here too; nothing in it belongs to a fleet.
+    state = folder / ".warmfleet"
+    state.mkdir(mode=0o700)
+    for name in ("wheelhouse", "weights"):
+        shared = ROOT / "stacks/.warmfleet" / name
+        shared.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (state / name).symlink_to(shared)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fleet(project: Path) -> Iterator[Fleet]:
+    fleet = Fleet(project)
+    planned = fleet.run("warmfleet", "plan", ENVIRONMENT, "--write")
+    assert planned.returncode == 0, planned.stderr
+    yield fleet
+    # The last test takes the fleet down; this only matters when a test before it failed.
+    fleet.run("warmfleet", "down", ENVIRONMENT)
+
+
+@pytest.fixture(scope="session")
+def first_up(fleet: Fleet) -> Any:
+    return fleet.warmfleet("up", ENVIRONMENT)

@@ -1,0 +1,23 @@
+"""The reverse of up: nothing stays behind but logs."""
+
+from warmfleet.deploy.progress import Reporter
+from warmfleet.project import Project
+from warmfleet.stack.credentials import Credentials
+from warmfleet.stack.workspace import Workspace
+
+__all__ = ["down"]
+
+
+def down(project: Project, environment: str, reporter: Reporter) -> dict[str, int]:
+    """Destroy the stack, then the credentials that only its hosts knew; return counts by operation.
+
+    Raises:
+        ProjectNotFoundError: no such environment.
+        StackError: a resource could not be removed; run it again.
+    """
+    project.spec_file(environment)
+    with reporter.stage("stack") as stage:
+        changes = Workspace(project, environment).destroy(stage.update)
+    # After the hosts: should destroying fail, the keys are still there to look into why.
+    Credentials.remove(project, environment)
+    return changes
