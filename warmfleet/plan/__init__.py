@@ -1,0 +1,1 @@
+"""What to rent and run, where and why: a pure function of spec, facts and catalog."""

@@ -1,0 +1,143 @@
+"""The committed plan: read, write, and compare with what the spec gives now."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from warmfleet.catalog.load import load_catalog
+from warmfleet.errors import PlanStaleError
+from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
+from warmfleet.plan.planner import plan_fleet
+from warmfleet.project import Project
+from warmfleet.resolve.facts import resolve
+from warmfleet.spec.load import load_spec
+
+__all__ = [
+    "check_lock",
+    "differing_fields",
+    "dump_plan",
+    "plan_environment",
+    "plan_spec_file",
+    "read_lock",
+    "write_lock",
+]
+
+_NAMED_FIELDS = 3
+"""Differing fields that a message names; the rest is counted."""
+
+
+def plan_environment(project: Project, environment: str) -> FleetPlan:
+    """Plan one environment of the project from its spec.
+
+    Raises:
+        ProjectNotFoundError: no such environment.
+        SpecError: the spec is not valid, or is that of another environment.
+        PlanRefusedError: nothing satisfies it.
+    """
+    return plan_spec_file(project.spec_file(environment), root=project.root)
+
+
+def plan_spec_file(path: Path, *, root: Path) -> FleetPlan:
+    """Plan a spec file; relative paths in it start at ``root``.
+
+    Raises:
+        SpecError: the spec is not valid, or its name is not that of the file.
+        PlanRefusedError: nothing satisfies it.
+    """
+    spec = load_spec(path)
+    catalog = load_catalog()
+    return plan_fleet(spec, resolve(spec, catalog, root=root), catalog)
+
+
+def check_lock(project: Project, environment: str) -> FleetPlan:
+    """Return the committed plan when it is what the spec gives now.
+
+    Raises:
+        PlanStaleError: no lock, or the first fields that differ.
+    """
+    path = project.plan_file(environment)
+    locked = read_lock(path)
+    current = plan_environment(project, environment)
+    differences = list(differing_fields(locked, current))
+    if differences:
+        named = "; ".join(differences[:_NAMED_FIELDS])
+        rest = len(differences) - _NAMED_FIELDS
+        more = f"; and {rest} more" if rest > 0 else ""
+        msg = f"plan {path} is stale: {named}{more}; {_write_again(environment)}"
+        raise PlanStaleError(msg)
+    return locked
+
+
+def read_lock(path: Path) -> FleetPlan:
+    """Read a committed plan.
+
+    Raises:
+        PlanStaleError: the file is missing, not a plan, or of another schema version.
+    """
+    again = _write_again(path.stem)
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        msg = f"plan {path} is missing; {again}"
+        raise PlanStaleError(msg) from error
+    except (OSError, ValueError) as error:
+        msg = f"plan {path} is not readable ({error}); {again}"
+        raise PlanStaleError(msg) from error
+    found = value.get("schema_version") if isinstance(value, dict) else None
+    if found != SCHEMA_VERSION:
+        msg = f"plan {path} has schema version {found}, needed {SCHEMA_VERSION}; {again}"
+        raise PlanStaleError(msg)
+    try:
+        return FleetPlan.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "plan"
+        msg = f"plan {path} is not valid: {where}: {first['msg']}; {again}"
+        raise PlanStaleError(msg) from error
+
+
+def write_lock(plan: FleetPlan, path: Path) -> None:
+    """Write the plan so that equal plans give equal bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".json.draft")
+    draft.write_text(dump_plan(plan), encoding="utf-8")
+    draft.replace(path)
+
+
+def dump_plan(plan: FleetPlan) -> str:
+    """Return the plan as the lock file holds it."""
+    value = plan.model_dump(mode="json")
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def differing_fields(locked: FleetPlan, current: FleetPlan) -> Iterator[str]:
+    """Yield ``FIELD: lock X, now Y`` for each differing leaf: what acts first, then the reasons."""
+    old, new = locked.model_dump(mode="json"), current.model_dump(mode="json")
+    late = ("spec_sha256", "catalog_version", "decisions")
+    for key in sorted(old | new, key=lambda name: (name in late, name)):
+        yield from _differences(key, old.get(key), new.get(key))
+
+
+def _differences(path: str, old: Any, new: Any) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted(old | new):
+            yield from _differences(f"{path}.{key}", old.get(key), new.get(key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (was, now) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(f"{path}[{index}]", was, now)
+    elif old != new:
+        yield f"{path}: lock {_short(old)}, now {_short(new)}"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} entries"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _write_again(environment: str) -> str:
+    return f"run: warmfleet plan {environment} --write"

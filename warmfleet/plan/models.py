@@ -1,0 +1,232 @@
+"""The plan: what is committed as ``plans/ENV.json`` and read by the stack and the inventory.
+
+Units are in the names: ``_s`` seconds, ``_mb`` megabytes of 10^6 bytes, ``_mbps`` 10^6 bit/s.
+"""
+
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from warmfleet.plan.timeouts import TimeoutChain, conflict
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "BandwidthPlan",
+    "Decision",
+    "EndpointPlan",
+    "EngineKind",
+    "EnginePlan",
+    "FileSource",
+    "FleetPlan",
+    "HostPlan",
+    "HostRole",
+    "LimitsPlan",
+    "ModelPlan",
+    "PackageSource",
+    "SitePlan",
+    "SloPlan",
+    "TimeoutChain",
+    "WarmupPlan",
+    "WarmupShape",
+]
+
+SCHEMA_VERSION = 1
+
+Scalar = str | int | float | bool
+
+
+class _Plan(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class HostRole(StrEnum):
+    """What a host does; the plural is its inventory group."""
+
+    GATEWAY = "gateway"
+    REPLICA = "replica"
+
+
+class EngineKind(StrEnum):
+    """Engines that the service can start."""
+
+    LLAMACPP = "llamacpp"
+    FAKE = "fake"
+
+
+class EndpointPlan(_Plan):
+    """Where clients connect."""
+
+    address: str
+    port: int = Field(gt=0, le=65535)
+    server_names: list[str] = Field(description="names and addresses in the server certificate")
+
+
+class BandwidthPlan(_Plan):
+    """The line of a site, as it would be ordered."""
+
+    region: str
+    line: str = Field(description="line product, for example bgp")
+    carriers: list[str]
+    committed_mbps: int = Field(gt=0)
+    burst_mbps: int = Field(gt=0)
+
+
+class HostPlan(_Plan):
+    """One machine."""
+
+    name: str
+    role: HostRole
+    cpus: float = Field(gt=0)
+    memory_mb: int = Field(gt=0)
+    private_address: str = Field(description="reached by the other hosts of the site")
+    published_ports: dict[int, int] = Field(
+        default_factory=dict, description="host port -> loopback port of the control machine"
+    )
+
+
+class SitePlan(_Plan):
+    """One region: hosts, their network, and the line to the users."""
+
+    name: str
+    region: str
+    subnet: str
+    hosts: list[HostPlan]
+    bandwidth: BandwidthPlan
+
+
+class PackageSource(_Plan):
+    """Weights inside a Python package."""
+
+    kind: Literal["package"] = "package"
+    package: str = Field(description="pinned, NAME==VERSION")
+    file: str = Field(description="path inside the package")
+
+
+class FileSource(_Plan):
+    """Weights in a file of the control machine."""
+
+    kind: Literal["file"] = "file"
+    path: str = Field(description="relative to the project folder, or absolute")
+
+
+class EnginePlan(_Plan):
+    """How the engine of each replica is started."""
+
+    kind: EngineKind
+    context_tokens: int = Field(gt=0, description="of one request")
+    slots: int = Field(gt=0, description="requests generated at the same time")
+    threads: int = Field(gt=0)
+    batch_tokens: int = Field(gt=0, description="prompt tokens of one step; bounds cancel latency")
+    options: dict[str, Scalar] = Field(default_factory=dict)
+
+
+class WarmupShape(_Plan):
+    """One kind of request that callers send."""
+
+    prompt_tokens: int = Field(gt=0)
+    output_tokens: int = Field(gt=0)
+    stream: bool
+    concurrency: int = Field(gt=0)
+
+
+class WarmupPlan(_Plan):
+    """What proves that a replica is warm."""
+
+    shapes: list[WarmupShape] = Field(min_length=1)
+    window: int = Field(ge=2, description="the last K probes of a shape must agree")
+    ratio: float = Field(gt=1, description="each within this factor of their running median")
+    max_probes: int = Field(description="per shape, then the start has failed")
+    budget_s: float = Field(gt=0, description="from process start to ready")
+
+
+class LimitsPlan(_Plan):
+    """What one request, and all requests of a replica together, may ask for."""
+
+    max_output_tokens: int = Field(gt=0)
+    max_body_bytes: int = Field(gt=0)
+    max_in_flight: int = Field(gt=0, description="generating and waiting, per replica")
+
+
+class ModelPlan(_Plan):
+    """One model that every replica serves."""
+
+    name: str = Field(description="name in the API")
+    task: str
+    source: Annotated[PackageSource | FileSource, Field(discriminator="kind")]
+    file_name: str
+    size_bytes: int = Field(gt=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    precision: str
+    engine: EnginePlan
+    warmup: WarmupPlan
+    limits: LimitsPlan
+
+    @property
+    def revision(self) -> str:
+        """Short identity of the weights, used in paths."""
+        return self.sha256[:12]
+
+    @model_validator(mode="after")
+    def _file_name_is_a_name(self) -> Self:
+        if PurePosixPath(self.file_name).name != self.file_name:
+            msg = f"file_name is {self.file_name!r}; needed: a file name without folders"
+            raise ValueError(msg)
+        return self
+
+
+class SloPlan(_Plan):
+    """What the endpoint is held to."""
+
+    first_request_ratio: float = Field(ge=1, description="first request against the steady median")
+    cold_start_s: float = Field(gt=0, description="process start to ready")
+    ttft_p95_s: float | None = Field(default=None, gt=0, description="time to first token")
+    availability: float = Field(gt=0, lt=1, description="0.999 is 99.9 %")
+
+
+class Decision(_Plan):
+    """One choice with its numbers: why a field has its value."""
+
+    field: str = Field(description="path in the plan, for example models[0].engine.slots")
+    value: Scalar | list[Scalar]
+    reason: str
+    inputs: dict[str, Scalar] = Field(default_factory=dict)
+    source: str | None = Field(default=None, description="where the facts come from")
+
+
+class FleetPlan(_Plan):
+    """Everything that is to exist for one environment."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    catalog_version: str
+    spec_sha256: str = Field(description="of the spec's meaning: comments and order do not count")
+    environment: str
+    kind: Literal["lab"]
+    endpoint: EndpointPlan
+    sites: list[SitePlan] = Field(min_length=1)
+    models: list[ModelPlan] = Field(min_length=1)
+    timeouts: TimeoutChain
+    slo: SloPlan
+    decisions: list[Decision]
+
+    @property
+    def hosts(self) -> list[HostPlan]:
+        """All hosts of all sites, in order."""
+        return [host for site in self.sites for host in site.hosts]
+
+    @model_validator(mode="after")
+    def _start_outlives_warmup(self) -> Self:
+        for model in self.models:
+            budget_s = model.warmup.budget_s
+            if self.timeouts.systemd_start_s <= budget_s:
+                raise ValueError(
+                    conflict(
+                        "timeouts.systemd_start_s",
+                        self.timeouts.systemd_start_s,
+                        f"the warm-up budget of model {model.name}",
+                        budget_s,
+                        "systemd would kill a start that is still warming",
+                    )
+                )
+        return self
