@@ -1,0 +1,1 @@
+"""The Pulumi provider ``warmfleet``: what can be made, changed and removed."""

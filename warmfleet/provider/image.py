@@ -1,0 +1,204 @@
+"""The container image of a lab host: a small Debian with systemd and SSH.
+
+It is built on this machine from the machine's own apt mirror (``image_build.sh`` is the recipe), so
+nothing but a package mirror is needed. ``python -m warmfleet.provider.image`` builds it by hand.
+"""
+
+import fcntl
+import hashlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from warmfleet.errors import PermissionNeededError, StackError, ToolMissingError, WarmfleetError
+from warmfleet.provider.apt_sources import RELEASE, AptSource, read_sources
+
+__all__ = ["IMAGE_NAME", "ensure_image", "image_tag", "main"]
+
+IMAGE_NAME = "localhost/warmfleet-host"
+
+_RECIPE = Path(__file__).with_name("image_build.sh")
+_CACHE = Path("/var/cache/warmfleet")
+_PROGRAMS = {"podman": "podman", "debootstrap": "debootstrap", "unshare": "util-linux"}
+_CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
+_LOCAL_CAS = Path("/usr/local/share/ca-certificates")
+# A mirror behind a proxy, or a snapshot whose dates have passed, must work inside the hosts as well.
+_APT_SETTINGS = (
+    "Acquire::http::Proxy",
+    "Acquire::https::Proxy",
+    "Acquire::Check-Date",
+    "Acquire::Check-Valid-Until",
+)
+_DEBOOTSTRAP_PHASES = {
+    "I: Retrieving": "downloading packages",
+    "I: Extracting": "extracting the base system",
+    "I: Unpacking": "unpacking packages",
+    "I: Configuring": "configuring packages",
+}
+
+_log = logging.getLogger(__name__)
+
+
+def image_tag() -> str:
+    """Return the image's full name; its tag is a hash of the recipe."""
+    recipe = hashlib.sha256(RELEASE.encode() + _RECIPE.read_bytes())
+    return f"{IMAGE_NAME}:{recipe.hexdigest()[:12]}"
+
+
+def ensure_image(progress: Callable[[str], None]) -> str:
+    """Build the image when it is absent and return its name; ``progress`` gets one line a step.
+
+    A build that is killed leaves nothing that counts as an image; two builds at once wait for one
+    another. Takes one to three minutes, and no time when the image is there.
+
+    Raises:
+        PermissionNeededError: not root.
+        ToolMissingError: podman or debootstrap is not installed.
+        StackError: no usable apt source, or the build failed; names the cause and the log.
+    """
+    _require_root_and_programs()
+    tag = image_tag()
+    if _exists(tag):
+        return tag
+    with _locked(progress):
+        if not _exists(tag):
+            _build(tag, read_sources(), progress)
+    return tag
+
+
+def main() -> int:
+    """Build the image, with progress on stderr; print its name."""
+    try:
+        tag = ensure_image(lambda line: print(f"host image: {line}", file=sys.stderr))  # noqa: T201
+    except WarmfleetError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        return error.exit_status
+    print(tag)  # noqa: T201 - a command's result
+    return 0
+
+
+def _require_root_and_programs() -> None:
+    if os.geteuid() != 0:
+        msg = f"building lab hosts needs root, this is uid {os.geteuid()}; run it with sudo"
+        raise PermissionNeededError(msg)
+    missing = {package for name, package in _PROGRAMS.items() if shutil.which(name) is None}
+    if missing:
+        packages = " ".join(sorted(missing))
+        msg = f"not installed: {packages}; run 'make system' or: apt-get install {packages}"
+        raise ToolMissingError(msg)
+
+
+def _exists(tag: str) -> bool:
+    found = subprocess.run(
+        ["podman", "image", "exists", tag], capture_output=True, text=True, check=False
+    )
+    if found.returncode not in {0, 1}:
+        msg = f"podman does not work on this machine: {_last_line(found.stderr)}"
+        raise StackError(msg)
+    return found.returncode == 0
+
+
+@contextmanager
+def _locked(progress: Callable[[str], None]) -> Iterator[None]:
+    _CACHE.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with (_CACHE / "image.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another build")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(tag: str, sources: list[AptSource], progress: Callable[[str], None]) -> None:
+    work = _CACHE / "image-build"
+    # Under the lock, whatever is here was left by a build that was killed.
+    shutil.rmtree(work, ignore_errors=True)
+    try:
+        work.mkdir(mode=0o700)
+        _write_inputs(work, sources)
+        _run_recipe(work, sources[0].uri, progress)
+        progress("importing into podman")
+        _import(work / "rootfs.tar", tag)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _write_inputs(work: Path, sources: list[AptSource]) -> None:
+    (work / "sources.list").write_text("".join(f"{source}\n" for source in sources))
+    settings = ['Acquire::Retries "3";', *_apt_settings()]
+    (work / "apt.conf").write_text("".join(f"{line}\n" for line in settings))
+    if _CA_BUNDLE.is_file():
+        shutil.copyfile(_CA_BUNDLE, work / _CA_BUNDLE.name)
+    if authorities := sorted(_LOCAL_CAS.glob("*.crt")):
+        (work / "ca").mkdir()
+        for path in authorities:
+            shutil.copyfile(path, work / "ca" / path.name)
+
+
+def _apt_settings() -> list[str]:
+    dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False)
+    return [line for line in dump.stdout.splitlines() if line.split(" ")[0] in _APT_SETTINGS]
+
+
+def _run_recipe(work: Path, mirror: str, progress: Callable[[str], None]) -> None:
+    log_file = _CACHE / "image-build.log"
+    # pdeathsig and kill-child: when this process is killed, no part of the build lives on.
+    command = ["setpriv", "--pdeathsig", "KILL"]
+    command += ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    command += ["sh", str(_RECIPE), str(work), RELEASE, mirror]
+    seen: set[str] = set()
+    errors: list[str] = []
+    with (
+        log_file.open("w", encoding="utf-8") as log,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        ) as build,
+    ):
+        assert build.stdout is not None  # noqa: S101 - for the type checker: stdout=PIPE
+        try:
+            for line in build.stdout:
+                log.write(line)
+                if (phase := _phase(line)) and phase not in seen:
+                    seen.add(phase)
+                    progress(phase)
+                if line.startswith(("E: ", "Err:")):
+                    errors.append(line.strip())
+        except BaseException:
+            build.kill()
+            raise
+    if build.returncode != 0:
+        cause = errors[0] if errors else _last_line(log_file.read_text(encoding="utf-8"))
+        msg = f"building the host image from {mirror} failed: {cause}; see {log_file}, then retry"
+        raise StackError(msg)
+
+
+def _phase(line: str) -> str | None:
+    if line.startswith("step: "):
+        return line.removeprefix("step: ").strip()
+    return next((text for start, text in _DEBOOTSTRAP_PHASES.items() if line.startswith(start)), None)
+
+
+def _import(archive: Path, tag: str) -> None:
+    changes = ['CMD ["/sbin/init"]', "STOPSIGNAL SIGRTMIN+3"]
+    command = ["podman", "import", "--quiet"]
+    command += [argument for change in changes for argument in ("--change", change)]
+    done = subprocess.run([*command, str(archive), tag], capture_output=True, text=True, check=False)
+    _log.debug("podman import: %s", done.stderr.strip())
+    if done.returncode != 0:
+        msg = f"podman could not import the host image: {_last_line(done.stderr)}"
+        raise StackError(msg)
+
+
+def _last_line(text: str) -> str:
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else "no message"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
