@@ -1,0 +1,21 @@
+"""The table of commands: name, module, and the line in ``warmfleet --help``."""
+
+from typing import NamedTuple
+
+__all__ = ["COMMANDS", "CommandEntry"]
+
+
+class CommandEntry(NamedTuple):
+    """Where a command lives; the module's attribute has the command's name."""
+
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, CommandEntry] = {
+    "plan": CommandEntry("warmfleet.cli.plan", "Show what a spec gives, with reasons; write it."),
+    "schema": CommandEntry("warmfleet.cli.schema", "Print the JSON Schema of a spec."),
+    "env": CommandEntry("warmfleet.cli.env", "Print the variables that bare pulumi needs."),
+    "completion": CommandEntry("warmfleet.cli.completion", "Print a shell's completion script."),
+}
+"""In the order of help: the order in which they are used."""

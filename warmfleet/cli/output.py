@@ -1,0 +1,64 @@
+"""What commands print: results on stdout; errors, progress and logs on stderr."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from warmfleet import logs
+from warmfleet.project import Project
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "current_log_file",
+    "open_log",
+    "print_error",
+    "print_json",
+    "progress_console",
+    "result_console",
+]
+
+_log_file: Path | None = None
+
+
+def print_json(value: Any) -> None:
+    """Print a result for machines."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_error(code: str, message: str, *, as_json: bool) -> None:
+    """Print ``error: LINE`` for each line on stderr; with ``as_json`` an object on stdout too."""
+    for line in message.splitlines() or [code]:
+        click.echo(f"error: {line}", err=True)
+    if as_json:
+        print_json({"error": {"code": code, "message": message}})
+
+
+def result_console() -> "Console":
+    """Return rich's console on stdout; a pipe gets full lines, not those of a narrow terminal."""
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=False)
+    return console if console.is_terminal else Console(highlight=False, width=160)
+
+
+def progress_console() -> "Console":
+    """Return rich's console on stderr."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def open_log(project: Project, environment: str, command: str) -> Path:
+    """Open the detail log of this run; an unexpected error will name it."""
+    global _log_file  # noqa: PLW0603 - one process runs one command
+    _log_file = logs.open_log_file(project.environment_state(environment) / "logs", command)
+    return _log_file
+
+
+def current_log_file() -> Path | None:
+    """Return the detail log of this run, None when the command keeps none."""
+    return _log_file
