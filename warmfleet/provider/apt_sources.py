@@ -87,9 +87,7 @@ def _from_stanza(stanza: str) -> Iterator[AptSource]:
         yield from _matching(*(fields.get(key, []) for key in ("uris", "suites", "components")))
 
 
-def _matching(
-    uris: list[str], suites: list[str], components: list[str]
-) -> Iterator[AptSource]:
+def _matching(uris: list[str], suites: list[str], components: list[str]) -> Iterator[AptSource]:
     if _COMPONENT not in components:
         return
     for named, suite in product(uris, suites):

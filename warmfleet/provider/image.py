@@ -27,7 +27,7 @@ _CACHE = Path("/var/cache/warmfleet")
 _PROGRAMS = {"podman": "podman", "debootstrap": "debootstrap", "unshare": "util-linux"}
 _CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _LOCAL_CAS = Path("/usr/local/share/ca-certificates")
-# A mirror behind a proxy, or a snapshot whose dates have passed, must work inside the hosts as well.
+# A mirror behind a proxy, or a snapshot whose dates have passed, must work inside hosts as well.
 _APT_SETTINGS = (
     "Acquire::http::Proxy",
     "Acquire::https::Proxy",
@@ -155,7 +155,7 @@ def _run_recipe(work: Path, mirror: str, progress: Callable[[str], None]) -> Non
     seen: set[str] = set()
     errors: list[str] = []
     with (
-        log_file.open("w", encoding="utf-8") as log,
+        log_file.open("w", encoding="utf-8", buffering=1) as log,
         subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as build,
@@ -181,14 +181,18 @@ def _run_recipe(work: Path, mirror: str, progress: Callable[[str], None]) -> Non
 def _phase(line: str) -> str | None:
     if line.startswith("step: "):
         return line.removeprefix("step: ").strip()
-    return next((text for start, text in _DEBOOTSTRAP_PHASES.items() if line.startswith(start)), None)
+    return next(
+        (text for start, text in _DEBOOTSTRAP_PHASES.items() if line.startswith(start)), None
+    )
 
 
 def _import(archive: Path, tag: str) -> None:
     changes = ['CMD ["/sbin/init"]', "STOPSIGNAL SIGRTMIN+3"]
     command = ["podman", "import", "--quiet"]
     command += [argument for change in changes for argument in ("--change", change)]
-    done = subprocess.run([*command, str(archive), tag], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, str(archive), tag], capture_output=True, text=True, check=False
+    )
     _log.debug("podman import: %s", done.stderr.strip())
     if done.returncode != 0:
         msg = f"podman could not import the host image: {_last_line(done.stderr)}"

@@ -1,0 +1,109 @@
+"""The host image's name and its refusals; the build itself is exercised by the machine tests."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from warmfleet.errors import PermissionNeededError, StackError, ToolMissingError
+from warmfleet.provider import image
+
+
+@pytest.fixture
+def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH of our own, so that programs can be absent or behave as told."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "cache"
+    monkeypatch.setattr(image, "_CACHE", folder)
+    yield folder
+    assert not (folder / "image-build").exists(), "a build must clean up behind itself"
+
+
+def program(folder: Path, name: str, body: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def test_tag_follows_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = image.image_tag()
+    assert re.fullmatch(r"localhost/warmfleet-host:[0-9a-f]{12}", before)
+    assert image.image_tag() == before
+    changed = tmp_path / "recipe.sh"
+    changed.write_bytes(image._RECIPE.read_bytes() + b"# changed\n")
+    monkeypatch.setattr(image, "_RECIPE", changed)
+    assert image.image_tag() != before
+
+
+def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(PermissionNeededError, match=r"needs root, this is uid 1000; .*sudo"):
+        image.ensure_image(print)
+
+
+@pytest.mark.usefixtures("as_root")
+def test_missing_programs_are_named_with_their_packages(programs: Path) -> None:
+    program(programs, "unshare", "exit 0")
+    with pytest.raises(ToolMissingError, match="not installed: debootstrap podman;"):
+        image.ensure_image(print)
+
+
+@pytest.mark.usefixtures("as_root", "cache")
+def test_an_image_that_is_there_is_not_built(programs: Path) -> None:
+    program(programs, "podman", '[ "$1 $2" = "image exists" ]')
+    program(programs, "debootstrap", "exit 1")
+    program(programs, "unshare", "exit 1")
+    lines: list[str] = []
+    assert image.ensure_image(lines.append) == image.image_tag()
+    assert lines == []
+
+
+@pytest.mark.usefixtures("as_root", "cache")
+def test_broken_podman_is_one_line(programs: Path) -> None:
+    program(programs, "podman", "echo first >&2; echo 'Error: no storage' >&2; exit 125")
+    for name in ("debootstrap", "unshare"):
+        program(programs, name, "exit 0")
+    with pytest.raises(StackError, match="podman does not work on this machine: Error: no storage"):
+        image.ensure_image(print)
+
+
+@pytest.mark.usefixtures("as_root")
+def test_a_failed_mirror_is_one_line_and_imports_nothing(
+    programs: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = tmp_path / "imported"
+    program(programs, "podman", f'[ "$1" = image ] && exit 1\ntouch {imported}')
+    program(programs, "debootstrap", "exit 0")
+    program(programs, "unshare", "exit 0")
+    program(programs, "apt-config", "exit 0")
+    # Stands for the build, where debootstrap cannot reach the mirror.
+    program(
+        programs,
+        "setpriv",
+        "echo 'I: Retrieving InRelease'; echo 'E: Failed getting release file'; echo tail; exit 1",
+    )
+    source = image.AptSource("http://mirror.example/debian", "bookworm")
+    monkeypatch.setattr(image, "read_sources", lambda: [source])
+    lines: list[str] = []
+    with pytest.raises(
+        StackError, match=r"http://mirror\.example/debian failed: E: Failed getting"
+    ) as failed:
+        image.ensure_image(lines.append)
+    assert "\n" not in str(failed.value)
+    assert lines == ["downloading packages"]
+    assert not imported.exists()
+    assert (cache / "image-build.log").read_text().endswith("tail\n")
