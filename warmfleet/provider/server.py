@@ -1,0 +1,82 @@
+"""Serves a provider to the engine, with errors of one line.
+
+The SDK's servicer appends a Python stack to every exception before a user sees it. This one sends
+a message that was written to be read as it is, and marks everything else as our fault.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+from pulumi.provider.experimental.provider import Provider
+from pulumi.provider.experimental.server import ProviderServicer
+from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
+from pulumi.runtime.proto import provider_pb2_grpc
+
+from warmfleet.errors import WarmfleetError
+
+__all__ = ["ReadableServicer", "make_server", "serve"]
+
+_Method = Callable[[Any, Any, Any], Awaitable[Any]]
+
+_log = logging.getLogger(__name__)
+
+
+def _readable(method: _Method) -> _Method:
+    async def call(self: Any, request: Any, context: Any) -> Any:
+        try:
+            return await method(self, request, context)
+        except Exception as wrapped:  # noqa: BLE001 - the edge to another process
+            # The SDK raises a new exception from inside its handler of the real one.
+            error = wrapped.__context__ or wrapped
+            if isinstance(error, WarmfleetError):
+                return await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            _log.debug("%s failed", method.__name__, exc_info=error)
+            message = f"internal error of the provider: {type(error).__name__}: {error}"
+            return await context.abort(grpc.StatusCode.INTERNAL, " ".join(message.split()))
+
+    return call
+
+
+class ReadableServicer(ProviderServicer):
+    """The SDK's servicer with readable errors."""
+
+    GetSchema = _readable(ProviderServicer.GetSchema)
+    Configure = _readable(ProviderServicer.Configure)
+    Check = _readable(ProviderServicer.Check)
+    Diff = _readable(ProviderServicer.Diff)
+    Create = _readable(ProviderServicer.Create)
+    Read = _readable(ProviderServicer.Read)
+    Update = _readable(ProviderServicer.Update)
+    Delete = _readable(ProviderServicer.Delete)
+
+
+def make_server(
+    provider: Provider, version: str, engine_address: str = ""
+) -> tuple[grpc.aio.Server, int]:
+    """Return a server, not started yet, and its port on 127.0.0.1."""
+    server = grpc.aio.server(options=_GRPC_CHANNEL_OPTIONS)
+    servicer = ReadableServicer([], version, provider, engine_address)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    return server, server.add_insecure_port("127.0.0.1:0")
+
+
+async def serve(provider: Provider, version: str, engine_address: str) -> None:
+    """Serve until the process ends; the port goes to stdout, where the engine reads it."""
+    server, port = make_server(provider, version, engine_address)
+    await server.start()
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    await server.wait_for_termination()
+
+
+def run(provider: Provider, version: str, engine_address: str) -> None:
+    """Serve from a plain program; Ctrl-C ends it quietly."""
+    try:
+        asyncio.run(serve(provider, version, engine_address))
+    except KeyboardInterrupt:
+        _log.debug("interrupted")
