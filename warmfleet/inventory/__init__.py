@@ -1,0 +1,1 @@
+"""From the plan and the stack's output to hosts, groups and role inputs."""
