@@ -1,0 +1,198 @@
+#!/usr/bin/python
+"""Inspect and publish verified model revisions: ROOT/NAME/REVISION/FILE and ROOT/NAME/current."""
+
+import grp
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = r"""
+module: model_revision
+short_description: Inspect and publish verified model revisions
+description:
+  - A revision is visible only once its file was read back from this disk and its SHA-256 was right.
+  - Its C(.verified) marker holds that SHA-256, so that later runs read a few bytes and not the weights.
+options:
+  root: {description: Folder of all models., type: path, required: true}
+  action:
+    description: C(inspect) only reads; C(publish) verifies what was copied aside and makes it visible.
+    type: str
+    choices: [inspect, publish]
+    required: true
+  models: {description: Models with name, revision, file_name, sha256 and size_bytes., type: list, elements: dict, required: true}
+  group: {description: Group that may read the published files., type: str}
+author: [The Warmfleet authors]
+"""
+
+MARKER = ".verified"
+CHUNK_BYTES = 4 * 1024 * 1024
+
+
+class RevisionError(Exception):
+    """A revision cannot be published; the message names what was found and what is needed."""
+
+
+class Revision:
+    """One version of one model below ``root``."""
+
+    def __init__(self, root: Path, model: dict):
+        self.model = model
+        self.file_name = model["file_name"]
+        self.sha256 = model["sha256"]
+        self.size_bytes = int(model["size_bytes"])
+        self.folder = root / model["name"] / model["revision"]
+        self.staging = self.folder.with_name(f".staging-{model['revision']}")
+        self.link = self.folder.with_name("current")
+
+    def is_verified(self) -> bool:
+        """Return whether the marker names this SHA-256 and the file still has its size."""
+        try:
+            marked = (self.folder / MARKER).read_text().strip()
+            size = (self.folder / self.file_name).stat().st_size
+        except OSError:
+            return False
+        return marked == self.sha256 and size == self.size_bytes
+
+    def is_current(self) -> bool:
+        """Return whether ``current`` points to this revision and it is verified."""
+        points_here = self.link.is_symlink() and os.readlink(self.link) == self.folder.name
+        return points_here and self.is_verified()
+
+    def publish(self, gid: int) -> None:
+        """Verify the copy in the staging folder and rename that folder to the revision's name.
+
+        Raises:
+            RevisionError: the copy is missing, or its size, format or SHA-256 is wrong. The copy is
+                removed then: it would only be in the way of the next one.
+        """
+        copy = self.staging / self.file_name
+        try:
+            self._verify(copy)
+        except RevisionError:
+            shutil.rmtree(self.staging, ignore_errors=True)
+            raise
+        marker = self.staging / MARKER
+        marker.write_text(self.sha256 + "\n")
+        for path, mode in ((copy, 0o640), (marker, 0o640), (self.staging, 0o750)):
+            os.chown(path, 0, gid)
+            path.chmod(mode)
+        _flush(copy, marker, self.staging)
+        if self.folder.exists():
+            # Present but not verified: never in use by a start that succeeded. A running engine keeps its
+            # open file until it stops.
+            shutil.rmtree(self.folder)
+        self.staging.rename(self.folder)
+        _flush(self.folder.parent)
+
+    def make_current(self) -> None:
+        """Point ``current`` here by a rename, so that a reader sees the old target or the new one."""
+        draft = self.link.with_name(".current-new")
+        draft.unlink(missing_ok=True)
+        draft.symlink_to(self.folder.name)
+        draft.rename(self.link)
+        _flush(self.link.parent)
+
+    def _verify(self, path: Path) -> None:
+        what = f"{self.model['name']} {self.model['revision']}, {self.file_name}"
+        again = "; nothing was published; check source, size_bytes and sha256 in model_store_models"
+        if not path.is_file():
+            raise RevisionError(f"{what}: found no copy at {path}; needed: the file{again}")
+        size = path.stat().st_size
+        if size != self.size_bytes:
+            raise RevisionError(f"{what}: found {size} bytes; needed: {self.size_bytes}{again}")
+        if not _has_safe_format(path):
+            raise RevisionError(
+                f"{what}: found no GGUF or safetensors header; needed: one of them{again}"
+            )
+        found = _sha256(path)
+        if found != self.sha256:
+            raise RevisionError(f"{what}: found sha256 {found}; needed: {self.sha256}{again}")
+
+
+def main() -> None:
+    """Run as an Ansible module."""
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "required": True},
+            "action": {"type": "str", "choices": ["inspect", "publish"], "required": True},
+            "models": {"type": "list", "elements": "dict", "required": True},
+            "group": {"type": "str"},
+        },
+        required_if=[("action", "publish", ["group"])],
+        supports_check_mode=True,
+    )
+    root = Path(module.params["root"])
+    revisions = [Revision(root, model) for model in module.params["models"]]
+    before = _report(revisions)
+    pending = [revision for revision in revisions if not revision.is_current()]
+    changed = module.params["action"] == "publish" and bool(pending)
+    if changed and not module.check_mode:
+        try:
+            gid = grp.getgrnam(module.params["group"]).gr_gid
+            for revision in pending:
+                if not revision.is_verified():
+                    revision.publish(gid)
+                revision.make_current()
+        except KeyError:
+            module.fail_json(
+                msg=f"found no group {module.params['group']}; needed: the one in model_store_group; run host_baseline first"
+            )
+        except (RevisionError, OSError) as error:
+            module.fail_json(msg=str(error))
+    module.exit_json(
+        changed=changed,
+        revisions=before if module.check_mode else _report(revisions),
+        free_bytes=_free_bytes(root),
+    )
+
+
+def _report(revisions):
+    return [
+        {
+            "folder": str(revision.folder),
+            "staging": str(revision.staging),
+            "verified": revision.is_verified(),
+            "current": revision.is_current(),
+        }
+        for revision in revisions
+    ]
+
+
+def _free_bytes(path: Path) -> int:
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def _has_safe_format(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(9)
+    if path.suffix == ".gguf":
+        return head.startswith(b"GGUF")
+    # safetensors: the length of a JSON header as eight bytes, then the header.
+    header_bytes = int.from_bytes(head[:8], "little")
+    return head[8:] == b"{" and 0 < header_bytes <= path.stat().st_size - 8
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _flush(*paths: Path) -> None:
+    for path in paths:
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+if __name__ == "__main__":
+    main()
