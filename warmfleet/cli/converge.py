@@ -1,0 +1,47 @@
+"""``warmfleet converge``."""
+
+import click
+
+from warmfleet.cli.options import environment_argument, json_option
+from warmfleet.cli.output import open_log, print_json, progress_console
+from warmfleet.project import Project
+
+__all__ = ["converge"]
+
+
+@click.command(short_help="Run only Ansible over an environment that is up.")
+@environment_argument
+@click.option("--check", is_flag=True, help="Change nothing; say what would change.")
+@click.option("--diff", is_flag=True, help="Write the differences of files to the log.")
+@click.option("--limit", metavar="HOSTS", help="Only these hosts, as Ansible's --limit.")
+@json_option
+def converge(environment: str, check: bool, diff: bool, limit: str | None, as_json: bool) -> None:
+    """Bring the hosts of ENVIRONMENT to what the roles say.
+
+    With --check nothing is changed and the exit status is 3 when something would change.
+    """
+    from warmfleet.converge.run import converge as run_roles
+    from warmfleet.deploy.progress import Reporter
+    from warmfleet.plan.lock import check_lock
+
+    project = Project.find()
+    check_lock(project, environment)
+    log_file = open_log(project, environment, "converge")
+    with Reporter(progress_console()) as reporter, reporter.stage("converge") as stage:
+        result = run_roles(
+            project,
+            environment,
+            check=check,
+            diff=diff,
+            limit=limit,
+            on_event=lambda event: stage.update(str(event)),
+        )
+    if as_json:
+        print_json({**result.model_dump(mode="json"), "log_file": str(log_file)})
+    else:
+        verb = "would change" if check else "changed"
+        click.echo(f"{result.changed} of {result.ok} tasks {verb} something. Log: {log_file}")
+        for task in result.changed_tasks:
+            click.echo(f"  {task}")
+    if check and result.changed:
+        click.get_current_context().exit(3)
