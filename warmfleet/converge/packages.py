@@ -17,7 +17,7 @@ Progress = Callable[[str], None]
 """Called with one short line a step."""
 
 _LIMIT_S = 1800.0
-_STEPS = ("Downloading ", "Using cached ", "Looking in links", "Saved ")
+_STEPS = ("Downloading ", "Using cached ")
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,12 @@ def _run(command: list[str], progress: Progress) -> tuple[str, int]:
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as process:
         expired = threading.Event()
-        timer = threading.Timer(_LIMIT_S, lambda: (expired.set(), process.kill()))
+
+        def expire() -> None:
+            expired.set()
+            process.kill()
+
+        timer = threading.Timer(_LIMIT_S, expire)
         timer.daemon = True
         timer.start()
         try:
@@ -61,7 +66,7 @@ def _run(command: list[str], progress: Progress) -> tuple[str, int]:
                 text = line.strip()
                 logger.debug("pip: %s", text)
                 lines.append(text)
-                if text.startswith(_STEPS[:2]):
+                if text.startswith(_STEPS):
                     progress(_short(text))
         except BaseException:
             process.kill()
