@@ -11,16 +11,17 @@ project's programs are installed in, so there is nothing to choose and nothing t
 """
 
 import os
+import queue
 import runpy
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import grpc
 from pulumi.automation._server import LanguageServer
@@ -31,7 +32,7 @@ _POLL_S = 1.0
 
 
 class PythonHost(LanguageServer):
-    """The methods that the SDK's host for inline programs lacks; method names are the protocol's."""
+    """What the SDK's host for inline programs lacks; method names are the protocol's."""
 
     def __init__(self, engine_address: str) -> None:
         super().__init__(program=lambda: None)
@@ -51,7 +52,7 @@ class PythonHost(LanguageServer):
         self.program = lambda: _run(program, arguments)
         del request.args[:]
         request.args.append(self._engine_address)
-        return super().Run(request, context)
+        return super().Run(request, context)  # type: ignore[no-untyped-call]
 
     def GetPluginInfo(self, request: Any, context: Any) -> Any:  # noqa: N802, ARG002
         """Tell the version: that of the SDK."""
@@ -123,18 +124,32 @@ def _run(program: Path, arguments: list[str]) -> None:
 
 
 def _output(plugin: subprocess.Popen[bytes]) -> Iterator[Any]:
-    """Yield both streams as they come; stderr is read by a thread and sent with stdout's chunks."""
-    assert plugin.stdout is not None
-    assert plugin.stderr is not None
-    errors: list[bytes] = []
-    stderr = plugin.stderr
-    reader = threading.Thread(target=lambda: errors.extend(iter(lambda: stderr.read1(4096), b"")))
-    reader.start()
-    for chunk in iter(lambda: plugin.stdout.read1(4096), b""):  # type: ignore[union-attr]
-        yield language_pb2.RunPluginResponse(stdout=chunk)
-    reader.join()
-    for chunk in errors:
-        yield language_pb2.RunPluginResponse(stderr=chunk)
+    """Yield what the plugin writes, from both streams, as it comes."""
+    chunks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    readers = [
+        threading.Thread(target=_read, args=(plugin.stdout, _stdout, chunks)),
+        threading.Thread(target=_read, args=(plugin.stderr, _stderr, chunks)),
+    ]
+    for reader in readers:
+        reader.start()
+    for _ in readers:
+        yield from iter(chunks.get, None)
+
+
+def _read(
+    stream: IO[bytes], response: Callable[[bytes], Any], chunks: "queue.SimpleQueue[Any]"
+) -> None:
+    while chunk := os.read(stream.fileno(), 4096):
+        chunks.put(response(chunk))
+    chunks.put(None)
+
+
+def _stdout(chunk: bytes) -> Any:
+    return language_pb2.RunPluginResponse(stdout=chunk)
+
+
+def _stderr(chunk: bytes) -> Any:
+    return language_pb2.RunPluginResponse(stderr=chunk)
 
 
 if __name__ == "__main__":
