@@ -16,9 +16,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "plan": CommandEntry("warmfleet.cli.plan", "Show what a spec gives, with reasons; write it."),
     "up": CommandEntry("warmfleet.cli.up", "Bring it up, converge it, prove that it answers."),
     "status": CommandEntry("warmfleet.cli.status", "Show hosts, replicas and their cold starts."),
-    "converge": CommandEntry(
-        "warmfleet.cli.converge", "Run only Ansible; --check changes nothing."
-    ),
+    "converge": CommandEntry("warmfleet.cli.converge", "Run only Ansible; --check only looks."),
     "down": CommandEntry("warmfleet.cli.down", "Destroy an environment; only its logs stay."),
     "schema": CommandEntry("warmfleet.cli.schema", "Print the JSON Schema of a spec."),
     "env": CommandEntry("warmfleet.cli.env", "Print the variables that bare pulumi needs."),

@@ -1,5 +1,7 @@
 """The reverse of up: nothing stays behind but logs."""
 
+import shutil
+
 from warmfleet.deploy.progress import Reporter
 from warmfleet.project import Project
 from warmfleet.stack.credentials import Credentials
@@ -20,4 +22,7 @@ def down(project: Project, environment: str, reporter: Reporter) -> dict[str, in
         changes = Workspace(project, environment).destroy(stage.update)
     # After the hosts: should destroying fail, the keys are still there to look into why.
     Credentials.remove(project, environment)
+    for path in project.environment_state(environment).iterdir():
+        if path.name != "logs":
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
     return changes

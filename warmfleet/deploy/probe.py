@@ -74,10 +74,10 @@ class Endpoint:
                     "Content-Type": "application/json",
                 },
             )
-            response = connection.getresponse()
-            if response.status != http.client.OK:
-                raise EndpointError(self._refusal(response))
-            return _read_stream(response, began)
+            with connection.getresponse() as response:
+                if response.status != http.client.OK:
+                    raise EndpointError(self._refusal(response))
+                return _read_stream(response, began)
         except (OSError, http.client.HTTPException) as error:
             msg = f"{self.url} broke off the answer: {type(error).__name__}: {error}"
             raise EndpointError(msg) from error
@@ -93,6 +93,7 @@ class Endpoint:
         try:
             connection.connect()
         except OSError as error:
+            connection.close()
             msg = f"{self.url} does not answer: {error}; see `warmfleet status`"
             raise EndpointError(msg) from error
         # From here on only the engine decides how long silence may last.
