@@ -1,0 +1,1 @@
+"""What replicas say of themselves, read over SSH."""

@@ -1,0 +1,84 @@
+"""State and cold-start ledger of every replica, read from its admin port."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from warmfleet.errors import HostUnreachableError
+from warmfleet.inventory.service import ADMIN_PORT
+from warmfleet.plan.models import FleetPlan
+from warmfleet.stack.credentials import Credentials
+from warmfleet.stack.outputs import FleetOutput, HostOutput, HostRole
+from warmfleet.telemetry.ledger import Ledger
+from warmfleet.telemetry.tunnel import Tunnel
+
+__all__ = ["UNREACHABLE", "ReplicaStatus", "scrape_replicas"]
+
+UNREACHABLE = "unreachable"
+"""State of a replica that says nothing; all other states are its own words."""
+
+_AT_ONCE = 16
+
+
+class ReplicaStatus(BaseModel):
+    """One model on one host."""
+
+    model_config = ConfigDict(frozen=True)
+
+    host: str
+    model: str
+    state: str = Field(description="the service's own, or unreachable")
+    revision: str | None = None
+    coldstart: Ledger | None = None
+    error: str | None = Field(default=None, description="why something could not be read")
+
+
+def scrape_replicas(
+    fleet: FleetOutput, plan: FleetPlan, credentials: Credentials
+) -> list[ReplicaStatus]:
+    """Ask every replica, all hosts at the same time; hosts in order, then models.
+
+    Never raises for a host: one that does not answer is ``unreachable``, with the reason. Bounded
+    by the time-outs of one host.
+    """
+    hosts = [host for host in fleet.hosts if host.role is HostRole.REPLICA]
+    models = [model.name for model in plan.models]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda host: list(_scrape_host(host, models, credentials)), hosts)
+        return [status for statuses in found for status in statuses]
+
+
+def _scrape_host(
+    host: HostOutput, models: list[str], credentials: Credentials
+) -> Iterator[ReplicaStatus]:
+    try:
+        with Tunnel.open(host, credentials) as tunnel:
+            for index, model in enumerate(models):
+                yield _scrape_service(tunnel, host, model, ADMIN_PORT + index)
+    except HostUnreachableError as error:
+        for model in models:
+            yield ReplicaStatus(host=host.name, model=model, state=UNREACHABLE, error=str(error))
+
+
+def _scrape_service(tunnel: Tunnel, host: HostOutput, model: str, port: int) -> ReplicaStatus:
+    address = host.private_address
+    try:
+        _, ready = tunnel.get_json(address, port, "/readyz")
+        _, account = tunnel.get_json(address, port, "/coldstart")
+    except HostUnreachableError as error:
+        return ReplicaStatus(host=host.name, model=model, state=UNREACHABLE, error=str(error))
+    known = ready if isinstance(ready, dict) else {}
+    status = ReplicaStatus(
+        host=host.name,
+        model=model,
+        state=str(known.get("state", UNREACHABLE)),
+        revision=known.get("revision"),
+    )
+    try:
+        return status.model_copy(update={"coldstart": Ledger.model_validate(account)})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "document"
+        msg = f"host {host.name}: its ledger is not readable: {where}: {first['msg']}"
+        return status.model_copy(update={"error": msg})

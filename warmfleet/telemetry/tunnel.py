@@ -1,0 +1,129 @@
+"""HTTP to a port that only the host itself reaches: through SSH, with the pinned host key."""
+
+import base64
+import http.client
+import json
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import paramiko
+
+from warmfleet.errors import HostUnreachableError
+from warmfleet.stack.credentials import Credentials
+from warmfleet.stack.outputs import HostOutput
+
+__all__ = ["TIMEOUT_S", "Tunnel"]
+
+TIMEOUT_S = 8.0
+"""Bound of each step: connection, log-in, opening the port, one silence in an answer."""
+
+_LARGEST_ANSWER = 4 * 1024 * 1024
+
+# Every error of the library is raised to us as well; unhandled log records would go to stderr.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+
+class Tunnel:
+    """One SSH connection to a host; a context from ``Tunnel.open``."""
+
+    def __init__(self, host: str, transport: paramiko.Transport) -> None:
+        self._host = host
+        self._transport = transport
+
+    @classmethod
+    @contextmanager
+    def open(cls, host: HostOutput, credentials: Credentials) -> Iterator["Tunnel"]:
+        """Connect and log in.
+
+        Raises:
+            HostUnreachableError: no answer, another host key than the pinned one, or no log-in.
+        """
+        client = paramiko.SSHClient()
+        client.set_missing_host_key_policy(paramiko.RejectPolicy())
+        try:
+            _connect(client, host, credentials)
+            transport = client.get_transport()
+            if transport is None:  # pragma: no cover - connect() has made one
+                raise _unreachable(host, "the connection was closed")
+            yield cls(host.name, transport)
+        finally:
+            client.close()
+
+    def get_json(self, address: str, port: int, path: str) -> tuple[int, Any]:
+        """Return status and JSON of ``http://ADDRESS:PORT/PATH`` as the host itself sees it.
+
+        Raises:
+            HostUnreachableError: nothing listens there, or the answer is not JSON.
+        """
+        where = f"{address}:{port}"
+        try:
+            channel = self._transport.open_channel(
+                "direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=TIMEOUT_S
+            )
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            msg = f"host {self._host}: nothing answers on {where} ({_cause(error)})"
+            raise HostUnreachableError(msg) from error
+        channel.settimeout(TIMEOUT_S)
+        connection = http.client.HTTPConnection(address, port)
+        connection.sock = channel  # has the calls that http.client makes
+        try:
+            connection.request("GET", path, headers={"Connection": "close"})
+            response = connection.getresponse()
+            return response.status, json.loads(response.read(_LARGEST_ANSWER))
+        except (OSError, http.client.HTTPException, ValueError, EOFError) as error:
+            msg = f"host {self._host}: {where}{path} gave no readable answer ({_cause(error)})"
+            raise HostUnreachableError(msg) from error
+        finally:
+            connection.close()
+            channel.close()
+
+
+def _connect(client: paramiko.SSHClient, host: HostOutput, credentials: Credentials) -> None:
+    ssh = host.ssh
+    kind, _, encoded = ssh.host_key.partition(" ")
+    name = ssh.address if ssh.port == paramiko.config.SSH_PORT else f"[{ssh.address}]:{ssh.port}"
+    try:
+        pinned = paramiko.PKey.from_type_string(kind, _decode(encoded))
+        client.get_host_keys().add(name, kind, pinned)
+        client.connect(
+            ssh.address,
+            port=ssh.port,
+            username=ssh.user,
+            key_filename=str(credentials.ssh_private_key_file),
+            allow_agent=False,
+            look_for_keys=False,
+            timeout=TIMEOUT_S,
+            banner_timeout=TIMEOUT_S,
+            auth_timeout=TIMEOUT_S,
+        )
+    except paramiko.BadHostKeyException as error:
+        msg = "it shows another host key than the one that is pinned in the stack"
+        raise _unreachable(host, msg) from error
+    except paramiko.AuthenticationException as error:
+        msg = f"it does not let in the key {credentials.ssh_private_key_file}"
+        raise _unreachable(host, msg) from error
+    except (paramiko.SSHException, OSError, EOFError, ValueError) as error:
+        raise _unreachable(host, _cause(error)) from error
+
+
+def _unreachable(host: HostOutput, cause: str) -> HostUnreachableError:
+    ssh = host.ssh
+    where = f"{ssh.user}@{ssh.address}:{ssh.port}"
+    return HostUnreachableError(f"host {host.name} ({where}) is not reachable: {cause}")
+
+
+def _decode(encoded: str) -> bytes:
+    return base64.b64decode(encoded.split()[0])
+
+
+def _cause(error: BaseException) -> str:
+    if isinstance(error, TimeoutError | socket.timeout):
+        return f"no answer within {TIMEOUT_S:.0f} s"
+    if isinstance(error, paramiko.ChannelException):
+        return error.text
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return " ".join(str(error).split()) or type(error).__name__
