@@ -5,10 +5,11 @@
     InferenceAppError
     ├── SettingsError        (also ValueError)    the settings file is wrong
     ├── EngineError          (also RuntimeError)  the engine child failed to start, or died
+    ├── ListenError          (also OSError)       an address cannot be bound
     └── WarmupFailedError    (also RuntimeError)  not provably warm within the budget
 """
 
-__all__ = ["EngineError", "InferenceAppError", "SettingsError", "WarmupFailedError"]
+__all__ = ["EngineError", "InferenceAppError", "ListenError", "SettingsError", "WarmupFailedError"]
 
 
 class InferenceAppError(Exception):
@@ -21,6 +22,10 @@ class SettingsError(InferenceAppError, ValueError):
 
 class EngineError(InferenceAppError, RuntimeError):
     """The engine child did not start, answered nonsense, or died."""
+
+
+class ListenError(InferenceAppError, OSError):
+    """The address of a listener is taken or is not of this host."""
 
 
 class WarmupFailedError(InferenceAppError, RuntimeError):

@@ -1,0 +1,79 @@
+"""The service's side of the connection to the engine: plain aiohttp, always streamed."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Final, Self
+
+import aiohttp
+
+__all__ = ["EngineClient", "EngineReply"]
+
+_CONNECT_S: Final = 5.0
+_ERROR_BODY_BYTES: Final = 64 * 1024
+
+
+class EngineReply:
+    """An answer whose body is still on its way."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+        self.status = response.status
+
+    async def error_body(self) -> bytes:
+        """Return the body of a short answer, cut at 64 KiB."""
+        return await self._response.content.read(_ERROR_BODY_BYTES)
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Return the body as it arrives."""
+        return self._response.content.iter_any()
+
+
+class EngineClient:
+    """Asks one engine; use as an async context manager.
+
+    Args:
+        address: base URL, for example ``http://127.0.0.1:41234``.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        # A connection is closed after each answer: engines close idle ones after seconds, and a
+        # request sent on such a connection is lost. On loopback a new one costs nothing.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
+            auto_decompress=False,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._session.close()
+
+    async def healthy(self) -> bool:
+        """Return whether the engine itself says that it is ready."""
+        try:
+            async with self._session.get(f"{self._address}/health") as response:
+                return response.ok
+        except (aiohttp.ClientError, OSError):
+            return False
+
+    @asynccontextmanager
+    async def chat(self, body: bytes) -> AsyncIterator[EngineReply]:
+        """Send a chat completion; leaving the block early closes the connection.
+
+        That close is the cancel signal: an engine stops a streamed generation on it.
+        """
+        async with self._session.post(
+            f"{self._address}/v1/chat/completions",
+            data=body,
+            headers={"content-type": "application/json"},
+        ) as response:
+            yield EngineReply(response)

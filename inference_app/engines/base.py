@@ -1,0 +1,48 @@
+"""What the service knows of any engine: how to start it, and what its output tells."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+__all__ = ["Launcher", "Progress", "progress_of_json"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What one line of an engine's output says.
+
+    Attributes:
+        phase: the ledger phase that begins here.
+        address: base URL, once the engine listens.
+        detail: figures of that phase.
+    """
+
+    phase: str | None = None
+    address: str | None = None
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+class Launcher(Protocol):
+    """One kind of engine. A new engine is one such class."""
+
+    @property
+    def probe_fields(self) -> Mapping[str, object]:
+        """Request fields that make a warm-up probe do its whole work, for example no cache."""
+
+    def command(self) -> list[str]:
+        """Return the child's argv; never a secret in it."""
+
+    def progress(self, line: str) -> Progress | None:
+        """Read one line of stdout or stderr."""
+
+
+def progress_of_json(line: str) -> Progress | None:
+    """Read a progress line of a child that this package ships, None for any other line."""
+    if not line.startswith('{"progress":'):
+        return None
+    try:
+        fields = json.loads(line)["progress"]
+        return Progress(fields.get("phase"), fields.get("address"), fields.get("detail") or {})
+    except (ValueError, AttributeError):
+        return None

@@ -1,0 +1,13 @@
+"""Progress lines of the children that this package ships; read back by ``progress_of_json``."""
+
+import json
+import sys
+
+__all__ = ["report"]
+
+
+def report(*, phase: str | None = None, address: str | None = None, **detail: object) -> None:
+    """Print one progress line to stdout at once."""
+    progress = {"phase": phase, "address": address, "detail": detail}
+    sys.stdout.write(json.dumps({"progress": progress}) + "\n")
+    sys.stdout.flush()

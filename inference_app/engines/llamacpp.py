@@ -1,0 +1,55 @@
+"""llama.cpp: the launcher. The child is ``llamacpp_child``."""
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from typing import Final
+
+from inference_app.engines.base import Progress, progress_of_json
+from inference_app.settings import ServiceSettings
+
+__all__ = ["LlamacppLauncher"]
+
+# Its log has no progress lines of its own; these two messages part loading from initialising.
+_LOADING: Final = re.compile(r"load_model: loading model ")
+_LOADED: Final = re.compile(r"threadpool init|load_model: initializing, n_slots")
+
+
+class LlamacppLauncher:
+    """Starts llama.cpp's own HTTP server, from the xllamacpp wheel, on a loopback port."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+
+    @property
+    def probe_fields(self) -> Mapping[str, object]:
+        """Make every probe compute its whole prompt and all its tokens."""
+        return {"cache_prompt": False, "ignore_eos": True}
+
+    def command(self) -> list[str]:
+        """Return the child's argv."""
+        engine = self._settings.engine
+        arguments = {
+            "path": str(self._settings.model.path),
+            "alias": self._settings.model.name,
+            "context_tokens": engine.context_tokens,
+            "slots": engine.slots,
+            "threads": engine.threads,
+            "batch_tokens": engine.batch_tokens,
+            # Each request holds one of its HTTP threads, and health must be answered beside them.
+            "http_threads": self._settings.limits.max_in_flight + 4,
+            "options": engine.options,
+        }
+        module = "inference_app.engines.llamacpp_child"
+        return [sys.executable, "-m", module, json.dumps(arguments)]
+
+    def progress(self, line: str) -> Progress | None:
+        """Read the child's own progress lines and llama.cpp's log."""
+        if (progress := progress_of_json(line)) is not None:
+            return progress
+        if _LOADING.search(line):
+            return Progress("weights", detail={"bytes": self._settings.model.size_bytes})
+        if _LOADED.search(line):
+            return Progress("engine_init")
+        return None

@@ -1,0 +1,53 @@
+"""What routes ask for, as annotated aliases."""
+
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from inference_app.admission import Admission
+from inference_app.engine_client import EngineClient
+from inference_app.ledger import Ledger
+from inference_app.metrics import ServiceMetrics
+from inference_app.settings import ServiceSettings
+from inference_app.state import StateMachine
+
+__all__ = [
+    "AdmissionDep",
+    "EngineDep",
+    "LedgerDep",
+    "MachineDep",
+    "MetricsDep",
+    "SettingsDep",
+]
+
+
+def _settings(request: Request) -> ServiceSettings:
+    return cast(ServiceSettings, request.app.state.settings)
+
+
+def _engine(request: Request) -> EngineClient:
+    return cast(EngineClient, request.app.state.engine)
+
+
+def _admission(request: Request) -> Admission:
+    return cast(Admission, request.app.state.admission)
+
+
+def _metrics(request: Request) -> ServiceMetrics:
+    return cast(ServiceMetrics, request.app.state.metrics)
+
+
+def _machine(request: Request) -> StateMachine:
+    return cast(StateMachine, request.app.state.machine)
+
+
+def _ledger(request: Request) -> Ledger:
+    return cast(Ledger, request.app.state.ledger)
+
+
+SettingsDep = Annotated[ServiceSettings, Depends(_settings)]
+EngineDep = Annotated[EngineClient, Depends(_engine)]
+AdmissionDep = Annotated[Admission, Depends(_admission)]
+MetricsDep = Annotated[ServiceMetrics, Depends(_metrics)]
+MachineDep = Annotated[StateMachine, Depends(_machine)]
+LedgerDep = Annotated[Ledger, Depends(_ledger)]
