@@ -1,0 +1,60 @@
+-- What a request passes before a replica sees it: key, body, model, readiness.
+local errors = require "warmfleet.errors"
+local keys = require "warmfleet.keys"
+local membership = require "warmfleet.membership"
+local queue = require "warmfleet.queue"
+local routing = require "warmfleet.routing"
+
+local _M = {}
+
+local REFUSALS = {
+    no_model = { 400, { code = "model_required", param = "model",
+        message = "Needed: a JSON body with the name of a model in 'model'." } },
+    unknown_model = { 404, { code = "model_not_found", param = "model" } },
+    full = { 429 },
+    timeout = { 503 },
+}
+
+local function refuse(problem)
+    local status, overrides = unpack(REFUSALS[problem])
+    if problem == "unknown_model" then
+        overrides.message = "No such model; served here: "
+            .. table.concat(membership.models(), ", ") .. "."
+    end
+    return errors.send(status, overrides)
+end
+
+-- Whether the body can be read in this phase: Lua cannot when HTTP/2 does not say the length.
+local function is_readable()
+    return ngx.req.http_version() < 2 or ngx.var.http_content_length ~= nil
+end
+
+function _M.check()
+    local key_name = keys.name_of(ngx.var.http_authorization)
+    if not key_name then
+        return errors.send(401)
+    end
+    ngx.var.warmfleet_key = key_name
+    if ngx.req.get_method() == "POST" then
+        if is_readable() then
+            ngx.req.read_body()
+        elseif #membership.models() > 1 then
+            return errors.send(411)
+        end
+    end
+    local model, problem = routing.model()
+    if problem then
+        return refuse(problem)
+    end
+    ngx.ctx.model = model
+    local arrived = ngx.now()
+    local ok
+    ok, problem = queue.wait(model)
+    ngx.var.warmfleet_queue_time = string.format("%.3f", ngx.now() - arrived)
+    if not ok then
+        return refuse(problem)
+    end
+    ngx.var.warmfleet_proxied = "1"
+end
+
+return _M

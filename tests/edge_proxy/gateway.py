@@ -1,0 +1,178 @@
+"""A real nginx on loopback with the configuration that the role renders."""
+
+import hashlib
+import json
+import os
+import pwd
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+__all__ = ["API_KEY", "Gateway"]
+
+ROLE = Path(__file__).resolve().parents[2] / "roles" / "edge_proxy"
+API_KEY = "wf-canary-key"
+HOST = "127.0.0.1"
+
+
+@dataclass
+class Gateway:
+    """One nginx with its own folder; ``inputs`` are role variables."""
+
+    root: Path
+    inputs: dict[str, Any] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    def __post_init__(self) -> None:
+        defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
+        internals = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+        self.variables = {
+            **defaults,
+            **internals,
+            "ansible_managed": "Ansible managed",
+            "edge_proxy_listen_address": HOST,
+            "edge_proxy_listen_port": _free_port(),
+            # Nothing listens there: a port of 1 refuses, and the file may not be empty.
+            "edge_proxy_replicas": [
+                {"name": "none", "model": "chat", "address": HOST, "port": 1, "admin_port": 1}
+            ],
+            "edge_proxy_api_keys": [
+                {"name": "other", "sha256": "0" * 64},
+                {"name": "default", "sha256": hashlib.sha256(API_KEY.encode()).hexdigest()},
+            ],
+            "__edge_proxy_root": str(self.root / "tree"),
+            "__edge_proxy_user": pwd.getpwuid(os.getuid()).pw_name,
+            "__edge_proxy_log_dir": str(self.root),
+            "__edge_proxy_temp_dir": str(self.root / "temp"),
+            "__edge_proxy_pid_file": str(self.root / "nginx.pid"),
+            **self.inputs,
+        }
+
+    @property
+    def url(self) -> str:
+        """Return where clients connect."""
+        return f"https://{HOST}:{self.variables['edge_proxy_listen_port']}"
+
+    @property
+    def config(self) -> Path:
+        """Return the rendered nginx.conf."""
+        return self.root / "nginx.conf"
+
+    def render(self) -> None:
+        """Write the whole tree as the role does."""
+        tree = self.root / "tree"
+        (self.root / "temp").mkdir(exist_ok=True)
+        (tree / "tls").mkdir(parents=True, exist_ok=True)
+        shutil.copytree(ROLE / "files/lua", tree / "lua", dirs_exist_ok=True)
+        _write_certificate(tree / "tls")
+        self.config.write_text(self.template("nginx.conf.j2"))
+        for name in ("replicas.json", "api_keys.json"):
+            (tree / name).write_text(self.template(f"{name}.j2"))
+
+    def template(self, name: str) -> str:
+        """Render one template of the role."""
+        environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(ROLE / "templates"),
+            undefined=jinja2.StrictUndefined,
+            keep_trailing_newline=True,
+            autoescape=False,  # noqa: S701  - configuration, not HTML
+        )
+        return environment.get_template(name).render(self.variables)
+
+    def check(self) -> subprocess.CompletedProcess[str]:
+        """Run nginx's own test of the tree."""
+        return subprocess.run(
+            ["nginx", "-t", "-c", str(self.config)], capture_output=True, text=True, check=False
+        )
+
+    def start(self) -> None:
+        """Start nginx and wait for its port."""
+        self.render()
+        self.process = subprocess.Popen(["nginx", "-c", str(self.config), "-g", "daemon off;"])
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex((HOST, self.variables["edge_proxy_listen_port"])) == 0:
+                    return
+            time.sleep(0.05)
+        msg = f"nginx does not listen: {self.error_log()}"
+        raise AssertionError(msg)
+
+    def stop(self) -> None:
+        """Stop nginx at once."""
+        if self.process:
+            self.process.terminate()
+            self.process.wait(timeout=10)
+
+    def set_members(self, entries: list[dict[str, Any]]) -> None:
+        """Change the membership the way the role does: the file is replaced, nothing reloaded."""
+        target = self.root / "tree" / "replicas.json"
+        staged = target.with_suffix(".new")
+        staged.write_text(json.dumps(entries))
+        staged.chmod(0o644)
+        staged.replace(target)
+
+    def tls(self) -> ssl.SSLContext:
+        """Return a client context that trusts this gateway alone."""
+        return ssl.create_default_context(cafile=str(self.root / "tree/tls/server.pem"))
+
+    def access_log(self) -> list[dict[str, Any]]:
+        """Return the access log, parsed."""
+        lines = (self.root / "access.log").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def error_log(self) -> str:
+        """Return the error log."""
+        file = self.root / "error.log"
+        return file.read_text() if file.exists() else ""
+
+
+def _free_port() -> int:
+    with socket.socket() as picker:
+        picker.bind((HOST, 0))
+        return int(picker.getsockname()[1])
+
+
+def _write_certificate(folder: Path) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName(
+                [x509.DNSName("localhost"), x509.IPAddress(ip_address(HOST))]
+            ),
+            critical=False,
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "server.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "server.key").write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
