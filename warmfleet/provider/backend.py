@@ -97,7 +97,11 @@ class Backend(Protocol):
         ...
 
     def remove_network(self, name: str) -> None:
-        """Remove the network; absent is fine."""
+        """Remove the network and hosts of ours that are still in it; absent is fine."""
+        ...
+
+    def image_is_available(self, image: str) -> bool:
+        """Tell whether the image is on this machine, or can be built here."""
         ...
 
     def find_host(self, name: str) -> HostState | None:

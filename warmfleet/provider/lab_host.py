@@ -73,11 +73,12 @@ class LabHost(Resource):
     def check(self, news: Mapping[str, Any]) -> list[Failure]:
         """Return wrong inputs, and loopback ports that somebody else holds."""
         failures = super().check(news)
-        judged = {"environment", "name", "published_ports"}
-        wrong = {failure.property.split(".")[0] for failure in failures}
-        if judged & (wrong | unknown_names(news)):
-            return failures
-        return failures + self._busy_ports(self.identity(news), news["published_ports"])
+        unsure = {failure.property.split(".")[0] for failure in failures} | unknown_names(news)
+        if "image" not in unsure:
+            failures += self._missing_image(news["image"])
+        if not unsure & {"environment", "name", "published_ports"}:
+            failures += self._busy_ports(self.identity(news), news["published_ports"])
+        return failures
 
     def diff(self, state: Mapping[str, Any], news: Mapping[str, Any]) -> list[Change]:
         """Return differing inputs, and ``started`` when the host was found stopped."""
@@ -145,6 +146,13 @@ class LabHost(Resource):
             memory_mb=news["memory_mb"],
             published_ports={int(inside): port for inside, port in news["published_ports"].items()},
         )
+
+    def _missing_image(self, image: str) -> list[Failure]:
+        # Before the update: replacing a host removes the old one first.
+        if self._backend.image_is_available(image):
+            return []
+        reason = f"{image} is not on this machine; build it (python -m warmfleet.provider.image)"
+        return [Failure("image", reason)]
 
     def _busy_ports(self, identity: str, published: Mapping[str, int]) -> list[Failure]:
         busy = [port for port in published.values() if not self._backend.port_is_free(port)]

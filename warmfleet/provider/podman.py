@@ -5,6 +5,7 @@ makes plain hosts of the same kind outside any stack; ``remove NAME...`` ends th
 """
 
 import json
+import logging
 import os
 import resource
 import shutil
@@ -25,9 +26,12 @@ from warmfleet.provider.backend import (
     NetworkState,
     owner,
 )
+from warmfleet.provider.image import ensure_image, image_tag
 from warmfleet.provider.process import Finished, last_line, run_program
 
 __all__ = ["Podman"]
+
+_log = logging.getLogger(__name__)
 
 _CONFIGURATION = Path(__file__).with_name("containers.conf")
 _DIGEST_LABEL = "warmfleet.digest"
@@ -63,7 +67,7 @@ class Podman:
         """Return the network, None only when podman says that there is none."""
         if not self._exists("network", name):
             return None
-        [found] = json.loads(self._run("network", "inspect", name))
+        [found] = json.loads(self._run("network", "inspect", name, about=f"inspect network {name}"))
         subnets = found.get("subnets") or [{}]
         return NetworkState(
             name=name,
@@ -83,21 +87,28 @@ class Podman:
             *("network", "create", "--driver", "bridge", "--subnet", spec.subnet),
             *("--label", f"{ENVIRONMENT_LABEL}={spec.environment}"),
             spec.name,
+            about=f"make network {spec.name} {spec.subnet}",
         )
 
     def remove_network(self, name: str) -> None:
-        """Remove the network; absent is fine, one that is not ours is refused."""
+        """Remove the network; absent is fine, one that is not ours is refused.
+
+        Hosts of ours that are still in it go too: a run that was killed made them and did not
+        write them down.
+        """
         found = self.find_network(name)
         if found is None:
             return
         _refuse_foreign("network", name, found.environment, found.environment)
-        self._run("network", "rm", name)
+        for stray in self._hosts_in(name):
+            self.remove_host(stray)
+        self._run("network", "rm", name, about=f"remove network {name}")
 
     def find_host(self, name: str) -> HostState | None:
         """Return the host, None only when podman says that there is none."""
         if not self._exists("container", name):
             return None
-        [found] = json.loads(self._run("container", "inspect", name))
+        [found] = json.loads(self._run("container", "inspect", name, about=f"inspect {name}"))
         labels = found["Config"].get("Labels") or {}
         networks = found["NetworkSettings"].get("Networks") or {}
         addresses = [network.get("IPAddress") for network in networks.values()]
@@ -122,8 +133,10 @@ class Podman:
                     self.start_host(spec.name)
                 return self._found_host(spec.name)
             self.remove_host(spec.name)
+        if not self._exists("image", spec.image) and spec.image == image_tag():
+            ensure_image(_log.info)
         try:
-            self._run(*_run_arguments(spec), limit_s=_RUN_LIMIT_S)
+            self._run(*_run_arguments(spec), about=f"start {spec.name}", limit_s=_RUN_LIMIT_S)
         except StackError:
             # podman keeps a container that it made but could not start (a busy port, say).
             self._podman("rm", "--force", "--ignore", "--time", "0", spec.name)
@@ -138,15 +151,14 @@ class Podman:
         """
         deadline = time.monotonic() + _UP_LIMIT_S
         self._wait_for_systemd(name, deadline)
-        printed = self._run(
-            "exec", "--interactive", name, "sh", "-c", _OPEN, stdin=authorized_key or ""
-        )
+        command = ["exec", "--interactive", name, "sh", "-c", _OPEN]
+        printed = self._run(*command, about=f"open {name} for SSH", stdin=authorized_key or "")
         self._wait_for_sshd(name, deadline)
         return " ".join(last_line(printed).split()[:2])
 
     def start_host(self, name: str) -> None:
         """Start a stopped host."""
-        self._run("start", name, limit_s=_RUN_LIMIT_S)
+        self._run("start", name, about=f"start {name}", limit_s=_RUN_LIMIT_S)
 
     def remove_host(self, name: str) -> None:
         """Stop and remove the host with all it holds; absent is fine, one not ours is refused."""
@@ -155,7 +167,9 @@ class Podman:
             return
         _refuse_foreign("container", name, found.environment, found.environment)
         self._run(
-            "rm", "--force", "--volumes", "--time", str(_STOP_LIMIT_S), name, limit_s=_RUN_LIMIT_S
+            *("rm", "--force", "--volumes", "--time", str(_STOP_LIMIT_S), name),
+            about=f"remove {name}",
+            limit_s=_RUN_LIMIT_S,
         )
 
     def port_is_free(self, port: int) -> bool:
@@ -169,13 +183,20 @@ class Podman:
                 return False
         return True
 
-    def image_exists(self, image: str) -> bool:
-        """Tell whether the image is on this machine."""
-        return self._exists("image", image)
+    def image_is_available(self, image: str) -> bool:
+        """Tell whether the image is on this machine, or can be built here."""
+        return image == image_tag() or self._exists("image", image)
 
     def cancel(self) -> None:
         """Make the running calls, and all later ones, fail soon."""
         self._cancelled.set()
+
+    def _hosts_in(self, network: str) -> list[str]:
+        filters = ["--filter", f"network={network}", "--filter", f"label={ENVIRONMENT_LABEL}"]
+        listed = self._run(
+            *("ps", "--all", "--format", "{{.Names}}", *filters), about=f"list hosts of {network}"
+        )
+        return listed.split()
 
     def _found_host(self, name: str) -> HostState:
         found = self.find_host(name)
@@ -215,13 +236,14 @@ class Podman:
         if answer.status in {0, 1}:
             return answer.status == 0
         # Any other status is podman's own trouble: no proof of absence.
-        raise _failure(f"{kind} exists {name}", answer)
+        raise _failure(f"look for {kind} {name}", answer)
 
-    def _run(self, *arguments: str, stdin: str = "", limit_s: float = _COMMAND_LIMIT_S) -> str:
+    def _run(
+        self, *arguments: str, about: str, stdin: str = "", limit_s: float = _COMMAND_LIMIT_S
+    ) -> str:
         answer = self._podman(*arguments, stdin=stdin, limit_s=limit_s)
         if answer.status:
-            subject = next((a for a in reversed(arguments) if a.startswith("warmfleet-")), "")
-            raise _failure(f"{arguments[0]} {subject}".strip(), answer)
+            raise _failure(about, answer)
         return answer.stdout
 
     def _podman(
@@ -301,7 +323,7 @@ def _refuse_foreign(kind: str, name: str, wanted: str | None, found: str | None)
 
 def _failure(action: str, answer: Finished) -> StackError:
     cause = last_line(answer.stderr).removeprefix("Error: ")
-    return StackError(f"podman {action}: {cause}")
+    return StackError(f"podman could not {action}: {cause}")
 
 
 def _greets(address: str) -> bool:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from warmfleet.errors import StackError, ToolMissingError
 
@@ -29,6 +30,7 @@ def run_program(
     timeout_s: float,
     stdin: str = "",
     variables: Mapping[str, str] | None = None,
+    folder: Path | None = None,
     cancelled: threading.Event | None = None,
 ) -> Finished:
     """Run ``argv``, whatever its exit status.
@@ -44,6 +46,7 @@ def run_program(
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **(variables or {})},
+            cwd=folder,
             text=True,
             errors="replace",
         )

@@ -6,6 +6,7 @@ a message that was written to be read as it is, and marks everything else as our
 
 import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,9 +20,11 @@ from pulumi.runtime.proto import provider_pb2_grpc
 
 from warmfleet.errors import WarmfleetError
 
-__all__ = ["ReadableServicer", "make_server", "serve"]
+__all__ = ["ReadableServicer", "make_server", "run"]
 
 _Method = Callable[[Any, Any, Any], Awaitable[Any]]
+
+_GRACE_S = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -65,18 +68,19 @@ def make_server(
     return server, server.add_insecure_port("127.0.0.1:0")
 
 
-async def serve(provider: Provider, version: str, engine_address: str) -> None:
-    """Serve until the process ends; the port goes to stdout, where the engine reads it."""
+def run(provider: Provider, version: str, engine_address: str) -> None:
+    """Serve until a signal asks to end; the port goes to stdout, where the engine reads it."""
+    asyncio.run(_serve(provider, version, engine_address))
+
+
+async def _serve(provider: Provider, version: str, engine_address: str) -> None:
     server, port = make_server(provider, version, engine_address)
+    ended = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
     await server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    await server.wait_for_termination()
-
-
-def run(provider: Provider, version: str, engine_address: str) -> None:
-    """Serve from a plain program; Ctrl-C ends it quietly."""
-    try:
-        asyncio.run(serve(provider, version, engine_address))
-    except KeyboardInterrupt:
-        _log.debug("interrupted")
+    await ended.wait()
+    await provider.cancel()
+    await server.stop(grace=_GRACE_S)

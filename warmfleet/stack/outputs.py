@@ -1,7 +1,7 @@
 """The stack output ``fleet``: written by the program, read by the inventory and the CLI."""
 
 from enum import StrEnum
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 OUTPUT_NAME = "fleet"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 
 
 class _Output(BaseModel):

@@ -1,0 +1,5 @@
+"""The program that `pulumi` runs in this folder."""
+
+from warmfleet.stack.program import run
+
+run()

@@ -1,0 +1,151 @@
+"""Runs the ``pulumi`` program for a project, with its errors turned into one line."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from warmfleet.content import in_checkout
+from warmfleet.errors import StackError, ToolMissingError
+from warmfleet.project import Project
+from warmfleet.provider.process import Finished, last_line, run_program
+from warmfleet.stack.events import EventLog
+
+__all__ = ["Engine"]
+
+_UPDATE_LIMIT_S = 1800
+_COMMAND_LIMIT_S = 60
+_GRACE_S = 60
+_LOCK = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<time>\S+)")
+
+
+class Engine:
+    """The Pulumi engine with the state and passphrase of one project."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def update(self, *arguments: str, stack: str, on_event: Callable[[str], None]) -> EventLog:
+        """Run an operation to its end and report its steps meanwhile.
+
+        Ctrl-C, and the time limit of 30 minutes, ask the engine to stop and wait until it has
+        written its state down.
+
+        Raises:
+            StackError: it failed; names the resource and the cause.
+            ToolMissingError: ``pulumi`` is not installed.
+        """
+        log = EventLog(on_event)
+        command = [self._program(), *arguments, "--stack", stack, "--json", "--non-interactive"]
+        with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
+            process = subprocess.Popen(
+                command,
+                cwd=self._project.root,
+                env=self._variables(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                errors="replace",
+                # Not in the terminal's group: a Ctrl-C arrives here, and goes on exactly once. A
+                # second one would make the engine drop its state and keep its lock.
+                process_group=0,
+            )
+            status = _follow(process, log)
+            errors.seek(0)
+            printed = errors.read()
+        if status:
+            verb = arguments[0]
+            raise StackError(_explained(verb, stack, printed, log))
+        return log
+
+    def ask(self, *arguments: str) -> Finished:
+        """Run a short command, whatever its exit status."""
+        return run_program(
+            [self._program(), *arguments, "--non-interactive"],
+            timeout_s=_COMMAND_LIMIT_S,
+            variables=self._variables(),
+            folder=self._project.root,
+        )
+
+    def command(self, *arguments: str) -> str:
+        """Run a short command and return its stdout.
+
+        Raises:
+            StackError: it failed; names the cause.
+        """
+        answer = self.ask(*arguments)
+        if answer.status:
+            msg = f"pulumi {' '.join(arguments[:2])}: {_cause(answer.stderr)}"
+            raise StackError(msg)
+        return answer.stdout
+
+    def _program(self) -> str:
+        found = shutil.which("pulumi", path=self._variables()["PATH"])
+        if found is None:
+            msg = "pulumi is not on PATH; run `make tools`, or install it from its own site"
+            raise ToolMissingError(msg)
+        return found
+
+    def _variables(self) -> dict[str, str]:
+        # Our console scripts first: the engine looks for language and resource plugins on PATH.
+        folders = [Path(sys.prefix) / "bin"]
+        if (checkout := in_checkout()) is not None:
+            folders.append(checkout / ".tools" / "bin")
+        path = os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)])
+        return {
+            **os.environ,
+            **self._project.pulumi_environment(),
+            # Previews then report the same events as updates.
+            "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true",
+            "PATH": path,
+        }
+
+
+def _follow(process: subprocess.Popen[str], log: EventLog) -> int:
+    assert process.stdout is not None  # noqa: S101 - for the type checker: stdout=PIPE
+    limit = threading.Timer(_UPDATE_LIMIT_S, process.send_signal, (signal.SIGINT,))
+    limit.daemon = True
+    limit.start()
+    try:
+        for line in process.stdout:
+            log.read(line)
+        return process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate(timeout=_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        raise
+    finally:
+        limit.cancel()
+
+
+def _explained(verb: str, stack: str, printed: str, log: EventLog) -> str:
+    if lock := _LOCK.search(printed):
+        return _locked(stack, lock)
+    return f"pulumi {verb} of {stack} failed: {log.problem() or _cause(printed)}"
+
+
+def _locked(stack: str, lock: re.Match[str]) -> str:
+    holder = f"{lock['user']}@{lock['host']} (pid {lock['pid']}) since {lock['time']}"
+    if lock["host"] == socket.gethostname() and not Path("/proc", lock["pid"]).exists():
+        return (
+            f"stack {stack} is locked by {holder}, a process that is gone; "
+            f"unlock it: pulumi cancel --yes {stack}"
+        )
+    return f"stack {stack} is locked by {holder}; wait until that has ended"
+
+
+def _cause(printed: str) -> str:
+    lines = [line for line in printed.splitlines() if line.startswith("error: ")]
+    return (lines[0] if lines else last_line(printed)).removeprefix("error: ")

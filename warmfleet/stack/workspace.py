@@ -1,0 +1,100 @@
+"""What can be done with the stack of one environment."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from warmfleet.errors import StackError
+from warmfleet.project import Project
+from warmfleet.stack.engine import Engine
+from warmfleet.stack.outputs import OUTPUT_NAME, FleetOutput
+
+__all__ = ["StackResult", "Workspace"]
+
+_Listener = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class StackResult:
+    """What an update gave."""
+
+    fleet: FleetOutput
+    changes: dict[str, int]
+    """Resources by what was done: create, update, replace, delete, same."""
+
+
+class Workspace:
+    """The stack named like the environment; bare ``pulumi`` in the project folder sees the same."""
+
+    def __init__(self, project: Project, environment: str) -> None:
+        self._project = project
+        self._environment = environment
+        self._engine = Engine(project)
+
+    def up(self, on_event: _Listener) -> StackResult:
+        """Make the world what the lock says, after a look at what it is; a new stack when absent.
+
+        Raises:
+            StackError: a resource failed, or the stack is locked.
+        """
+        self._ensure_stack()
+        # With a refresh: after a reboot of this machine every lab host is there, but stopped.
+        changes = self._update("up", "--yes", "--skip-preview", "--refresh", on_event=on_event)
+        fleet = self.fleet()
+        if fleet is None:
+            msg = f"stack {self._environment} has no output {OUTPUT_NAME!r}; run pulumi up again"
+            raise StackError(msg)
+        return StackResult(fleet, changes)
+
+    def preview(self, on_event: _Listener) -> dict[str, int]:
+        """Return what ``up`` would do, in resources by operation."""
+        self._ensure_stack()
+        return self._update("preview", "--refresh", on_event=on_event)
+
+    def refresh(self, on_event: _Listener) -> dict[str, int]:
+        """Write down what is there; return resources by what was found (update, delete, same)."""
+        return self._update("refresh", "--yes", "--skip-preview", on_event=on_event)
+
+    def destroy(self, on_event: _Listener) -> dict[str, int]:
+        """Remove everything of the environment, and the stack; return resources by operation."""
+        if not self._exists():
+            return {}
+        changes = self._update("destroy", "--yes", "--skip-preview", "--remove", on_event=on_event)
+        self._forget()
+        return changes
+
+    def fleet(self) -> FleetOutput | None:
+        """Return the stack's output; None without a stack, or before its first update."""
+        answer = self._engine.ask(
+            "stack", "output", OUTPUT_NAME, "--json", "--stack", self._environment
+        )
+        if answer.status == 0:
+            return FleetOutput.read(json.loads(answer.stdout))
+        if "no stack named" in answer.stderr or "does not have output" in answer.stderr:
+            return None
+        cause = " ".join(answer.stderr.split()).removeprefix("error: ")
+        msg = f"cannot read the output of stack {self._environment}: {cause}"
+        raise StackError(msg)
+
+    def _ensure_stack(self) -> None:
+        if not self._exists():
+            self._engine.command("stack", "init", self._environment, "--no-select")
+
+    def _exists(self) -> bool:
+        stacks = json.loads(self._engine.command("stack", "ls", "--json"))
+        return any(stack["name"] == self._environment for stack in stacks)
+
+    def _update(self, *arguments: str, on_event: _Listener) -> dict[str, int]:
+        log = self._engine.update(*arguments, stack=self._environment, on_event=on_event)
+        return log.changes
+
+    def _forget(self) -> None:
+        """Delete the copies of the state that Pulumi keeps of a removed stack."""
+        # Only in our own backend: elsewhere history may be what a team wants to keep.
+        backend = self._project.state / "backend" / ".pulumi"
+        for pattern in ("backups/*/{}", "history/*/{}", "locks/*/*/{}"):
+            for folder in backend.glob(pattern.format(self._environment)):
+                shutil.rmtree(folder, ignore_errors=True)
+        for copy in backend.glob(f"stacks/*/{self._environment}.json*"):
+            copy.unlink(missing_ok=True)
