@@ -68,12 +68,11 @@ def _scrape_service(tunnel: Tunnel, host: HostOutput, model: str, port: int) -> 
         _, account = tunnel.get_json(address, port, "/coldstart")
     except HostUnreachableError as error:
         return ReplicaStatus(host=host.name, model=model, state=UNREACHABLE, error=str(error))
-    known = ready if isinstance(ready, dict) else {}
+    if not isinstance(ready, dict) or not isinstance(ready.get("state"), str):
+        msg = f"host {host.name}: {address}:{port}/readyz names no state; is it another program?"
+        return ReplicaStatus(host=host.name, model=model, state=UNREACHABLE, error=msg)
     status = ReplicaStatus(
-        host=host.name,
-        model=model,
-        state=str(known.get("state", UNREACHABLE)),
-        revision=known.get("revision"),
+        host=host.name, model=model, state=ready["state"], revision=ready.get("revision")
     )
     try:
         return status.model_copy(update={"coldstart": Ledger.model_validate(account)})

@@ -7,7 +7,7 @@ import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import paramiko
 
@@ -67,17 +67,18 @@ class Tunnel:
             msg = f"host {self._host}: nothing answers on {where} ({_cause(error)})"
             raise HostUnreachableError(msg) from error
         channel.settimeout(TIMEOUT_S)
-        connection = http.client.HTTPConnection(address, port)
-        connection.sock = channel  # has the calls that http.client makes
         try:
-            connection.request("GET", path, headers={"Connection": "close"})
-            response = connection.getresponse()
+            # Not HTTPConnection: it closes a connection that ends with the answer before the body
+            # was read, which a socket survives and a channel does not.
+            head = f"GET {path} HTTP/1.1\r\nHost: {where}\r\nConnection: close\r\n\r\n"
+            channel.sendall(head.encode())
+            response = http.client.HTTPResponse(cast("socket.socket", channel), method="GET")
+            response.begin()
             return response.status, json.loads(response.read(_LARGEST_ANSWER))
         except (OSError, http.client.HTTPException, ValueError, EOFError) as error:
             msg = f"host {self._host}: {where}{path} gave no readable answer ({_cause(error)})"
             raise HostUnreachableError(msg) from error
         finally:
-            connection.close()
             channel.close()
 
 

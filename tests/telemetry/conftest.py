@@ -1,0 +1,209 @@
+"""A host on loopback: a real SSH server that forwards ports, with a fake service behind it."""
+
+import io
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import paramiko
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from warmfleet.project import Project
+from warmfleet.stack.credentials import Credentials
+from warmfleet.stack.outputs import HostOutput, HostRole, SshOutput
+
+
+class FakeService:
+    """Answers like a replica's admin port; ``answers`` is path -> (status, body)."""
+
+    def __init__(self, answers: dict[str, tuple[int, str]]) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, body = answers.get(self.path, (404, "{}"))
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return self.server.server_port
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class _Forwarding(paramiko.ServerInterface):
+    """Lets one key in and opens only ports that it was told of, as sshd on the host would."""
+
+    def __init__(self, key: str, ports: dict[tuple[str, int], int]) -> None:
+        self._key = key
+        self._ports = ports
+        self.opened: list[socket.socket] = []
+        self.all_opened: list[socket.socket] = []
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        known = username == "ops" and key.get_base64() == self._key
+        return paramiko.common.AUTH_SUCCESSFUL if known else paramiko.common.AUTH_FAILED
+
+    def get_allowed_auths(self, username: str) -> str:  # noqa: ARG002 - the library's signature
+        return "publickey"
+
+    def check_channel_direct_tcpip_request(
+        self,
+        chanid: int,  # noqa: ARG002
+        origin: tuple[str, int],  # noqa: ARG002
+        destination: tuple[str, int],
+    ) -> int:
+        try:
+            target = socket.create_connection(("127.0.0.1", self._ports[destination]), timeout=5)
+        except (KeyError, OSError):
+            return paramiko.common.OPEN_FAILED_CONNECT_FAILED
+        self.opened.append(target)
+        self.all_opened.append(target)
+        return paramiko.common.OPEN_SUCCEEDED
+
+
+class SshHost:
+    """The SSH server; one thread a connection."""
+
+    def __init__(self, authorized_key: str, ports: dict[tuple[str, int], int]) -> None:
+        self.key = paramiko.Ed25519Key.from_private_key(_new_key())
+        self._authorized = authorized_key.split()[1]
+        self._ports = ports
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self._threads: list[threading.Thread] = []
+        self._run(self._accept)
+
+    @property
+    def port(self) -> int:
+        return int(self.listener.getsockname()[1])
+
+    @property
+    def host_key(self) -> str:
+        return f"{self.key.get_name()} {self.key.get_base64()}"
+
+    def close(self) -> None:
+        """Stop listening and end every connection; may be called twice."""
+        if self.listener.fileno() == -1:
+            return
+        # Closing alone would not wake the thread that waits in accept().
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        for thread in self._threads:
+            thread.join(5)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self._run(self._serve, connection)
+
+    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        transport = paramiko.Transport(connection)
+        transport.add_server_key(self.key)
+        server = _Forwarding(self._authorized, self._ports)
+        try:
+            transport.start_server(server=server)
+            while transport.is_active():
+                channel = transport.accept(0.2)
+                if channel is not None:
+                    target = server.opened.pop(0)
+                    self._run(_copy, channel, target)
+                    self._run(_copy, target, channel)
+        except (paramiko.SSHException, EOFError, OSError):
+            pass
+        finally:
+            transport.close()
+            transport.join(5)
+            connection.close()
+            for target in server.all_opened:
+                target.close()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(65536):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except (OSError, EOFError):
+        pass
+
+
+def _new_key() -> io.StringIO:
+    encoded = Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.OpenSSH,
+        serialization.NoEncryption(),
+    )
+    return io.StringIO(encoded.decode())
+
+
+@pytest.fixture
+def credentials(tmp_path: Path) -> Credentials:
+    return Credentials.ensure(Project(tmp_path), "lab", ["localhost"])
+
+
+@pytest.fixture
+def start_service() -> Iterator[Callable[[dict[str, tuple[int, str]]], FakeService]]:
+    started: list[FakeService] = []
+
+    def start(answers: dict[str, tuple[int, str]]) -> FakeService:
+        started.append(FakeService(answers))
+        return started[-1]
+
+    yield start
+    for service in started:
+        service.close()
+
+
+@pytest.fixture
+def start_host(
+    credentials: Credentials,
+) -> Iterator[Callable[[str, dict[int, int]], tuple[HostOutput, SshHost]]]:
+    """Start the SSH server of a replica; ports are admin port -> port on loopback."""
+    started: list[SshHost] = []
+
+    def start(name: str, ports: dict[int, int]) -> tuple[HostOutput, SshHost]:
+        address = "192.0.2.11"
+        server = SshHost(
+            credentials.ssh_public_key, {(address, port): real for port, real in ports.items()}
+        )
+        started.append(server)
+        output = HostOutput(
+            name=name,
+            role=HostRole.REPLICA,
+            ssh=SshOutput(
+                address="127.0.0.1", port=server.port, user="ops", host_key=server.host_key
+            ),
+            private_address=address,
+        )
+        return output, server
+
+    yield start
+    for server in started:
+        server.close()
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """Give a port that accepts connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield int(listener.getsockname()[1])
