@@ -1,11 +1,12 @@
 """The group of all commands: loads a command when it is asked for, turns errors into one line."""
 
 import errno
+import functools
 import importlib
 import logging
 import os
 import sys
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 import click
@@ -53,13 +54,21 @@ class _LazyGroup(click.Group):
         **extra: Any,
     ) -> Any:
         arguments = list(sys.argv[1:] if args is None else args)
-        run = super().main
+        run = functools.partial(
+            super().main,
+            arguments,
+            prog_name,
+            complete_var,
+            standalone_mode=False,
+            windows_expand_args=windows_expand_args,
+            **extra,
+        )
         if not standalone_mode:
-            return run(arguments, prog_name, complete_var, False, windows_expand_args, **extra)
-        sys.exit(_guarded(lambda: run(arguments, prog_name, complete_var, False, **extra), arguments))
+            return run()
+        sys.exit(_guarded(run, arguments))
 
 
-def _guarded(run: Any, arguments: list[str]) -> int:
+def _guarded(run: Callable[[], Any], arguments: list[str]) -> int:
     """Run, and return the exit status; whatever goes wrong is one line on stderr."""
     as_json = _asks_for_json(arguments)
     try:

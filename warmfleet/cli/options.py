@@ -16,7 +16,7 @@ DEFAULT_ENVIRONMENT = "lab"
 """The environment that needs nothing but this machine."""
 
 
-class EnvironmentType(click.ParamType):
+class EnvironmentType(click.ParamType[str]):
     """The name of an environment; shells complete it from the project's specs."""
 
     name = "environment"

@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from warmfleet.catalog.load import load_catalog
-from warmfleet.errors import PlanStaleError
+from warmfleet.errors import PlanRefusedError, PlanStaleError, SpecError
 from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
 from warmfleet.project import Project
 from warmfleet.resolve.facts import resolve
-from warmfleet.spec.load import load_spec
+from warmfleet.spec.document import read_document
+from warmfleet.spec.load import located, parse_spec
 
 __all__ = [
     "check_lock",
@@ -37,19 +38,27 @@ def plan_environment(project: Project, environment: str) -> FleetPlan:
         SpecError: the spec is not valid, or is that of another environment.
         PlanRefusedError: nothing satisfies it.
     """
-    return plan_spec_file(project.spec_file(environment), root=project.root)
+    path = project.spec_file(environment)
+    plan = plan_spec_file(path, root=project.root)
+    if plan.environment != environment:
+        said = f"name: found {plan.environment!r}; needed {environment!r}, the name of the file"
+        raise SpecError(located(read_document(path), said))
+    return plan
 
 
 def plan_spec_file(path: Path, *, root: Path) -> FleetPlan:
     """Plan a spec file; relative paths in it start at ``root``.
 
     Raises:
-        SpecError: the spec is not valid, or its name is not that of the file.
+        SpecError: the spec is not valid, or names what is not known.
         PlanRefusedError: nothing satisfies it.
     """
-    spec = load_spec(path)
-    catalog = load_catalog()
-    return plan_fleet(spec, resolve(spec, catalog, root=root), catalog)
+    document = read_document(path)
+    spec, catalog = parse_spec(document), load_catalog()
+    try:
+        return plan_fleet(spec, resolve(spec, catalog, root=root), catalog)
+    except (SpecError, PlanRefusedError) as error:
+        raise type(error)(located(document, str(error))) from error
 
 
 def check_lock(project: Project, environment: str) -> FleetPlan:

@@ -25,6 +25,7 @@ __all__ = [
     "LimitsPlan",
     "ModelPlan",
     "PackageSource",
+    "Scalar",
     "SitePlan",
     "SloPlan",
     "TimeoutChain",
@@ -32,7 +33,7 @@ __all__ = [
     "WarmupShape",
 ]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Literal[1] = 1
 
 Scalar = str | int | float | bool
 

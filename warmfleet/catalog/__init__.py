@@ -1,0 +1,1 @@
+"""Facts with their sources: models, weights, engines, places, regions, carriers, line products."""

@@ -1,0 +1,217 @@
+"""Rows of the catalog; every one names its source."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from warmfleet.spec.units import BitRate
+
+__all__ = [
+    "Carrier",
+    "Catalog",
+    "Engine",
+    "LabHosts",
+    "Line",
+    "Model",
+    "Peaks",
+    "Place",
+    "Rates",
+    "Region",
+    "RttModel",
+    "Weights",
+    "WireSizes",
+]
+
+EngineName = Literal["llamacpp", "fake"]
+
+Text = Annotated[str, Field(min_length=1), BeforeValidator(lambda text: str(text).strip())]
+
+
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    source: Text = Field(description="where the facts of this row come from")
+
+
+class Model(_Row):
+    """Shape of a model; sizes count elements."""
+
+    id: str
+    parameters: int = Field(gt=0)
+    layers: int = Field(gt=0)
+    hidden: int = Field(gt=0)
+    heads: int = Field(gt=0)
+    kv_heads: int = Field(gt=0)
+    head_dim: int = Field(gt=0)
+    vocabulary: int = Field(gt=0)
+    max_context: int = Field(gt=0, description="tokens the model was trained for")
+    tasks: tuple[str, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _heads_share(self) -> Self:
+        if self.heads % self.kv_heads:
+            msg = f"{self.id}: {self.heads} heads cannot share {self.kv_heads} KV heads"
+            raise ValueError(msg)
+        return self
+
+
+class Weights(_Row):
+    """One file of weights."""
+
+    model: str
+    package: str = Field(description="Python package that carries it, NAME==VERSION")
+    file: str
+    format: str
+    precision: str
+    size_bytes: int = Field(gt=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Engine(_Row):
+    """What an engine needs besides the weights."""
+
+    kind: EngineName
+    formats: tuple[str, ...]
+    batch_tokens: int = Field(gt=0)
+    threads: int = Field(gt=0)
+    kv_bytes_per_value: int = Field(gt=0)
+    process_mb: int = Field(gt=0)
+
+
+class Rates(_Row):
+    """Measured speed of one engine, on the threads that its row names."""
+
+    engine: EngineName
+    model: str | None = Field(description="None: any")
+    precision: str | None = Field(description="None: any")
+    prefill_tokens_per_s: float = Field(gt=0)
+    decode_tokens_per_s: dict[int, float] = Field(description="requests at a time -> all together")
+    start_s: float = Field(gt=0, description="process start to the first forward pass")
+
+    @model_validator(mode="after")
+    def _starts_at_one(self) -> Self:
+        rates = [self.decode_tokens_per_s[count] for count in sorted(self.decode_tokens_per_s)]
+        if 1 not in self.decode_tokens_per_s or rates != sorted(rates):
+            msg = "decode_tokens_per_s: needed an entry for 1, and no fall with more requests"
+            raise ValueError(msg)
+        return self
+
+
+class HostSize(BaseModel):
+    """Limits of one container."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    cpus: float = Field(gt=0)
+    memory_mb: int = Field(gt=0)
+
+
+class LabHosts(_Row):
+    """Sizes of the lab's containers."""
+
+    gateway: HostSize
+    replica_extra_cpus: float = Field(ge=0)
+    system_mb: int = Field(gt=0)
+    service_mb: int = Field(gt=0)
+    memory_margin: float = Field(ge=1)
+    memory_step_mb: int = Field(gt=0)
+    probe_noise: float = Field(gt=1)
+
+
+class Place(_Row):
+    """Where users are."""
+
+    id: str
+    name: str
+    latitude: float = Field(ge=-90, le=90)
+    longitude: float = Field(ge=-180, le=180)
+
+
+class Region(_Row):
+    """Where servers can be rented."""
+
+    id: str
+    city: str
+    latitude: float = Field(ge=-90, le=90)
+    longitude: float = Field(ge=-180, le=180)
+
+
+class Carrier(_Row):
+    """A network that users are on."""
+
+    id: str
+    name: str
+    fixed_share_pct: float = Field(ge=0, le=100)
+
+
+class Line(_Row):
+    """A line product and the sizes it comes in."""
+
+    id: str
+    name: str
+    carriers: tuple[str, ...] = Field(min_length=1)
+    steps: tuple[BitRate, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _steps_rise(self) -> Self:
+        if list(self.steps) != sorted(set(self.steps)):
+            msg = f"{self.id}: steps must rise"
+            raise ValueError(msg)
+        return self
+
+
+class WireSizes(_Row):
+    """Bytes on the wire, framing included."""
+
+    streamed_token_bytes: int = Field(gt=0)
+    streamed_answer_bytes: int = Field(ge=0)
+    plain_token_bytes: int = Field(gt=0)
+    plain_answer_bytes: int = Field(ge=0)
+
+
+class Peaks(_Row):
+    """How far load rises above the figures of a spec."""
+
+    headroom: float = Field(ge=1, description="planned over computed bandwidth")
+    second_to_minute: float = Field(ge=1, description="peak of a second over peak of a minute")
+
+
+class RttModel(_Row):
+    """Round-trip time inside the mainland as a line over distance."""
+
+    base_ms: float = Field(ge=0)
+    per_1000_km_ms: float = Field(gt=0)
+    median_error_ms: float = Field(ge=0)
+
+
+class Catalog(BaseModel):
+    """All rows; ``version`` changes whenever any of them does."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str
+    models: tuple[Model, ...]
+    weights: tuple[Weights, ...]
+    engines: tuple[Engine, ...]
+    rates: tuple[Rates, ...]
+    lab: LabHosts
+    regions: tuple[Region, ...]
+    places: tuple[Place, ...]
+    carriers: tuple[Carrier, ...]
+    lines: tuple[Line, ...]
+    wire: WireSizes
+    peaks: Peaks
+    rtt: RttModel
+
+    @model_validator(mode="after")
+    def _references_exist(self) -> Self:
+        models = {model.id for model in self.models}
+        carriers = {carrier.id for carrier in self.carriers}
+        named = {row.model for row in self.weights} | {row.model for row in self.rates if row.model}
+        unknown = (named - models) | {
+            carrier for line in self.lines for carrier in line.carriers if carrier not in carriers
+        }
+        if unknown:
+            msg = f"rows refer to what is not in the catalog: {', '.join(sorted(unknown))}"
+            raise ValueError(msg)
+        return self

@@ -1,0 +1,88 @@
+"""``warmfleet plan``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from warmfleet.cli.options import DEFAULT_ENVIRONMENT, EnvironmentType, json_option
+from warmfleet.cli.output import print_json, result_console
+from warmfleet.errors import ProjectNotFoundError
+from warmfleet.project import Project
+
+if TYPE_CHECKING:
+    from warmfleet.plan.models import FleetPlan
+
+__all__ = ["plan"]
+
+
+@click.command(short_help="Show what a spec gives, with reasons; write it.")
+@click.argument("target", type=EnvironmentType(), default=DEFAULT_ENVIRONMENT)
+@click.option("--write", is_flag=True, help="Write the plan to plans/ENV.json.")
+@click.option("--check", is_flag=True, help="Exit 3 when plans/ENV.json is stale.")
+@click.option("--explain", metavar="FIELD", help="Show one choice: its numbers and their source.")
+@json_option
+def plan(target: str, write: bool, check: bool, explain: str | None, as_json: bool) -> None:
+    """Plan TARGET, an environment of the project or a spec file (default: lab).
+
+    Every choice is printed with its reason. Nothing is rented or changed.
+    """
+    from warmfleet.plan import lock
+
+    if write and check:
+        msg = "--write and --check exclude each other"
+        raise click.UsageError(msg, click.get_current_context())
+    project, environment, spec = _where(target)
+    if check:
+        project, environment = _environment(project, environment, "--check")
+        planned = lock.check_lock(project, environment)
+    elif project is not None and environment is not None:
+        planned = lock.plan_environment(project, environment)
+    else:
+        planned = lock.plan_spec_file(spec, root=spec.parent)
+    if write:
+        project, environment = _environment(project, environment, "--write")
+        lock.write_lock(planned, project.plan_file(environment))
+        click.echo(f"wrote {project.plan_file(environment)}", err=True)
+    _show(planned, explain=explain, as_json=as_json)
+    if check:
+        click.echo(f"plan {environment} is what its spec gives", err=True)
+
+
+def _where(target: str) -> tuple[Project | None, str | None, Path]:
+    """Return project and environment of the target; both are None for a spec on its own."""
+    path = Path(target)
+    if path.suffix not in {".yaml", ".yml"}:
+        project = Project.find()
+        return project, target, project.spec_file(target)
+    if not path.is_file():
+        msg = f"no spec {path}; needed a file, or the name of an environment"
+        raise ProjectNotFoundError(msg)
+    folder = path.resolve().parent
+    if folder.name == "specs" and (folder.parent / "Pulumi.yaml").is_file():
+        return Project(folder.parent), path.stem, path
+    return None, None, path
+
+
+def _environment(
+    project: Project | None, environment: str | None, option: str
+) -> tuple[Project, str]:
+    if project is None or environment is None:
+        msg = f"{option} needs an environment: a spec in the folder specs beside Pulumi.yaml"
+        raise click.UsageError(msg, click.get_current_context())
+    return project, environment
+
+
+def _show(planned: "FleetPlan", *, explain: str | None, as_json: bool) -> None:
+    from warmfleet.cli import plan_view
+
+    if explain is not None:
+        decisions = plan_view.decisions_of(planned, explain)
+        if as_json:
+            print_json([decision.model_dump(mode="json") for decision in decisions])
+        else:
+            plan_view.print_explanations(result_console(), decisions)
+    elif as_json:
+        print_json(planned.model_dump(mode="json"))
+    else:
+        plan_view.print_plan(result_console(), planned)

@@ -1,0 +1,33 @@
+"""A value together with the reason for it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from warmfleet.plan.models import Decision, Scalar
+
+__all__ = ["Choice", "number"]
+
+T = TypeVar("T", bound=Scalar | list[Scalar])
+
+
+@dataclass(frozen=True)
+class Choice(Generic[T]):
+    """What one step of the planner decided; it becomes a decision once it has a field."""
+
+    value: T
+    reason: str
+    inputs: Mapping[str, Scalar] = field(default_factory=dict)
+    source: str | None = None
+
+    def decision(self, at: str) -> Decision:
+        """Return the decision for the field ``at``."""
+        inputs = {name: number(value) for name, value in self.inputs.items()}
+        return Decision(
+            field=at, value=self.value, reason=self.reason, inputs=inputs, source=self.source
+        )
+
+
+def number(value: Scalar) -> Scalar:
+    """Return a float with four significant decimals: inputs are read by people."""
+    return round(value, 4) if isinstance(value, float) else value

@@ -1,0 +1,308 @@
+"""The spec: what a person asks for. Everything said is kept or refused; the rest is planned."""
+
+import re
+from collections.abc import Callable, Iterable
+from ipaddress import IPv4Network
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    Tag,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from warmfleet.spec.units import ByteSize, Duration, Percentage, Ratio, TokenCount
+
+__all__ = [
+    "MAX_LAB_REPLICAS",
+    "CallerSpec",
+    "EngineSpec",
+    "FleetSpec",
+    "LabPlacement",
+    "ModelSpec",
+    "PackageSourceSpec",
+    "PathSourceSpec",
+    "SloSpec",
+    "TrafficSpec",
+    "UsersSpec",
+]
+
+MAX_LAB_REPLICAS = 8
+"""A replica is a container of about 1 GB here; more than this is no longer one machine."""
+
+Task = Literal["chat", "summary", "code", "math", "extraction", "embedding", "classification"]
+
+Precision = Literal[
+    "auto", "fp16", "bf16", "fp8", "int8", "awq", "gptq",
+    "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_1", "q4_0",
+]  # fmt: skip
+
+
+def _checked(holds: Callable[[Any], bool], needed: str) -> AfterValidator:
+    def check(found: Any) -> Any:
+        if not holds(found):
+            said = f"found {str(found)!r}; needed {needed}"
+            raise PydanticCustomError("bound", "{said}", {"said": said})
+        return found
+
+    return AfterValidator(check)
+
+
+def _is_name(text: str) -> bool:
+    plain = text.replace("-", "")
+    return text.isascii() and plain.isalnum() and text == text.lower() and text[:1].isalpha()
+
+
+def _is_pinned(text: str) -> bool:
+    return re.fullmatch(r"[A-Za-z0-9][\w.-]*==[A-Za-z0-9][\w.!+-]*", text, re.ASCII) is not None
+
+
+def _stays_inside(text: str) -> bool:
+    path = PurePosixPath(text)
+    return bool(text) and not path.is_absolute() and ".." not in path.parts and "\\" not in text
+
+
+# Names become parts of paths, unit names and container names.
+Name = Annotated[
+    str,
+    Field(max_length=31),
+    _checked(_is_name, "a name of lower-case letters, digits and '-' that starts with a letter"),
+]
+
+
+def _private_network(found: Any) -> Any:
+    """Read a network; a host's address in it is the commonest slip, so name the network."""
+    needed = "a private network between /16 and /27 such as 10.89.77.0/24"
+    try:
+        network = IPv4Network(str(found), strict=False)
+    except ValueError:
+        network = None
+    if network is None or not network.is_private or not 16 <= network.prefixlen <= 27:
+        said = f"found {found!r}; needed {needed}"
+    elif str(network) != str(found):
+        said = f"found {found!r}; needed {needed}; did you mean '{network}'?"
+    else:
+        return network
+    raise PydanticCustomError("bound", "{said}", {"said": said})
+
+
+PrivateNetwork = Annotated[
+    IPv4Network, PlainValidator(_private_network, json_schema_input_type=str)
+]
+
+Positive = _checked(lambda found: found.value > 0, "more than zero")
+
+
+class _Spec(BaseModel):
+    # Strict: YAML has types, and `port: true` is a mistake rather than port 1.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class PackageSourceSpec(_Spec):
+    """Weights inside a Python package."""
+
+    package: Annotated[str, _checked(_is_pinned, "a pinned package, NAME==VERSION")] = Field(
+        description="Python package that holds the weights, NAME==VERSION"
+    )
+    file: Annotated[str, _checked(_stays_inside, "a path inside the package, without '..'")] = (
+        Field(description="path of the file inside the package", max_length=255)
+    )
+
+
+class PathSourceSpec(_Spec):
+    """Weights in a file of this machine."""
+
+    path: str = Field(
+        description="file on the control machine, absolute or relative to the project folder",
+        min_length=1,
+        max_length=1024,
+    )
+
+
+class EngineSpec(_Spec):
+    """The engine behind a model; written as a name, or with options."""
+
+    kind: Literal["auto", "llamacpp", "fake"] = Field(
+        default="auto",
+        description="auto chooses by the weights' format; fake makes up its answers (tests only)",
+    )
+    options: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="options of the fake engine"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_name(cls, found: Any) -> Any:
+        return {"kind": found} if isinstance(found, str) else found
+
+    @model_validator(mode="after")
+    def _only_fake_has_options(self) -> Self:
+        if self.options and self.kind != "fake":
+            said = f"found options with engine {self.kind}; needed kind fake, or no options"
+            raise PydanticCustomError("bound", "{said}", {"said": said})
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        mapping = handler.resolve_ref_schema(handler(schema))
+        names = {key: mapping["properties"]["kind"][key] for key in ("enum", "type")}
+        return {"anyOf": [names, mapping], "description": mapping["description"]}
+
+
+class ModelSpec(_Spec):
+    """One model to serve."""
+
+    name: Name = Field(description="clients ask for the model by this name")
+    source: Annotated[
+        Annotated[PackageSourceSpec, Tag("package")] | Annotated[PathSourceSpec, Tag("path")],
+        Discriminator(
+            lambda found: "path" if isinstance(found, dict) and "path" in found else "package"
+        ),
+    ] = Field(description="where the weights come from")
+    task: Task = Field(description="what the model is used for")
+    precision: Precision = Field(
+        default="auto", description="of the weights; auto: the highest that the source offers"
+    )
+    context: Annotated[TokenCount, Positive] = Field(
+        description="tokens of one request, prompt and answer together"
+    )
+    max_output: Annotated[TokenCount, Positive] = Field(description="tokens of one answer at most")
+    engine: EngineSpec = Field(default=EngineSpec(), description="auto, llamacpp, or fake (tests)")
+
+
+class CallerSpec(_Spec):
+    """One kind of client and the requests it sends."""
+
+    name: Name = Field(description="who calls")
+    peak_qps: float = Field(
+        gt=0, le=1e6, allow_inf_nan=False, description="requests a second in the busiest minute"
+    )
+    prompt_tokens: int = Field(gt=0, description="prompt length of a typical request")
+    output_tokens: int = Field(gt=0, description="length of a typical answer")
+    stream: bool = Field(description="true when answers are streamed token by token")
+    response: Annotated[ByteSize, Positive] | None = Field(
+        default=None, description="measured size of an answer; estimated from the tokens if absent"
+    )
+
+
+class TrafficSpec(_Spec):
+    """All load, over all callers."""
+
+    callers: tuple[CallerSpec, ...] = Field(min_length=1, description="who calls, and how")
+
+
+class UsersSpec(_Spec):
+    """A share of the users at one place."""
+
+    where: str = Field(description="province or country, for example CN-GD")
+    share: Annotated[Percentage, Positive] = Field(
+        description="share of all users; shares add up to 100%"
+    )
+
+
+class SloSpec(_Spec):
+    """What the endpoint is held to."""
+
+    first_request: Annotated[Ratio, _checked(lambda r: r.value >= 1, "1x or more")] = Field(
+        default=Ratio.parse("1.2x"), description="the first request against a steady one"
+    )
+    ttft_p95: Annotated[Duration, Positive] | None = Field(
+        default=None, description="time to the first token, 95th percentile"
+    )
+    cold_start: Annotated[Duration, Positive] = Field(
+        default=Duration.parse("60 s"), description="process start to warm"
+    )
+    availability: Annotated[
+        Percentage, _checked(lambda p: 0 < p.value < 100, "more than 0% and less than 100%")
+    ] = Field(default=Percentage.parse("99.9%"), description="share of the time")
+
+
+class LabPlacement(_Spec):
+    """Containers on this machine: a gateway and replicas."""
+
+    kind: Literal["lab"] = Field(description="hosts are containers on this machine")
+    replicas: int | None = Field(
+        default=None, ge=1, le=MAX_LAB_REPLICAS, description="planned from the load if absent"
+    )
+    port: int = Field(default=8443, ge=1, le=65535, description="of the endpoint, on loopback")
+    ssh_port: int = Field(
+        default=2210, ge=1, le=65535, description="first of one SSH port per host, on loopback"
+    )
+    subnet: PrivateNetwork = Field(default=IPv4Network("10.89.77.0/24"), description="private network of the hosts")
+    )
+
+
+Placement = LabPlacement
+"""Becomes a union that ``kind`` tells apart when a second kind joins."""
+
+
+class FleetSpec(_Spec):
+    """One environment: models, load, users, promises, and where the hosts come from."""
+
+    model_config = ConfigDict(title="Warmfleet environment")
+
+    apiVersion: Literal["warmfleet/v1"] = Field(  # noqa: N815 - the name that YAML users expect
+        description="version of this schema"
+    )
+    name: Name = Field(description="name of the environment, and of the file")
+    models: tuple[ModelSpec, ...] = Field(min_length=1, description="what to serve")
+    traffic: TrafficSpec = Field(description="the load to be ready for")
+    users: tuple[UsersSpec, ...] = Field(min_length=1, description="where the users are")
+    slo: SloSpec = Field(default=SloSpec(), description="what the endpoint is held to")
+    placement: Placement = Field(description="where the hosts come from")
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        _unique("models", "name", (model.name for model in self.models))
+        _unique("traffic.callers", "name", (caller.name for caller in self.traffic.callers))
+        _unique("users", "where", (user.where for user in self.users))
+        self._shares_add_up()
+        self._requests_fit()
+        return self
+
+    def _shares_add_up(self) -> None:
+        total = sum(user.share.percent for user in self.users)
+        if total != 100:
+            last = self.users[-1]
+            nearest = last.share.percent + 100 - total
+            hint = f" (the last as {Percentage(nearest)}, for example)" if nearest > 0 else ""
+            _disagree("users", f"shares add up to {total:f}%; needed 100%{hint}")
+
+    def _requests_fit(self) -> None:
+        for index, model in enumerate(self.models):
+            if model.max_output >= model.context:
+                at = f"models[{index}].max_output"
+                _disagree(at, f"found {model.max_output}; needed less than context {model.context}")
+        context = max(model.context for model in self.models).tokens
+        longest = max(model.max_output for model in self.models).tokens
+        for index, caller in enumerate(self.traffic.callers):
+            at = f"traffic.callers[{index}]"
+            if caller.output_tokens > longest:
+                said = f"found {caller.output_tokens}; needed at most max_output ({longest})"
+                _disagree(f"{at}.output_tokens", said)
+            if (total := caller.prompt_tokens + caller.output_tokens) > context:
+                said = f"with output_tokens makes {total}; needed at most context ({context})"
+                _disagree(f"{at}.prompt_tokens", said)
+
+
+def _unique(at: str, field: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for index, name in enumerate(names):
+        if name in seen:
+            _disagree(f"{at}[{index}].{field}", f"found {name!r} twice; needed each once")
+        seen.add(name)
+
+
+def _disagree(path: str, said: str) -> None:
+    raise PydanticCustomError("disagree", "{said}", {"said": said, "path": path})
