@@ -51,7 +51,7 @@ def plan_bandwidth(
         ),
         Choice(
             line.id,
-            f"{line.name} reaches every carrier directly; the largest alone has {largest:.0f} % of users",
+            f"{line.name} reaches every carrier; the largest alone has {largest:.0f} % of users",
             {
                 carrier.id: carrier.fixed_share_pct
                 for carrier in catalog.carriers

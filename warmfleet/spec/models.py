@@ -239,7 +239,8 @@ class LabPlacement(_Spec):
     ssh_port: int = Field(
         default=2210, ge=1, le=65535, description="first of one SSH port per host, on loopback"
     )
-    subnet: PrivateNetwork = Field(default=IPv4Network("10.89.77.0/24"), description="private network of the hosts")
+    subnet: PrivateNetwork = Field(
+        default=IPv4Network("10.89.77.0/24"), description="private network of the hosts"
     )
 
 
