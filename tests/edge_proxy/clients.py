@@ -1,11 +1,14 @@
 """What the tests of this room ask of the gateway."""
 
 import asyncio
+import json
 from typing import Any
 
 import aiohttp
 
-__all__ = ["PROBE_INTERVAL_S", "READ_TIMEOUT_S", "chat", "wait_for_health"]
+from tests.edge_proxy.gateway import API_KEY, HOST, Gateway
+
+__all__ = ["PROBE_INTERVAL_S", "READ_TIMEOUT_S", "chat", "post_and_leave", "wait_for_health"]
 
 READ_TIMEOUT_S = 3.0
 PROBE_INTERVAL_S = 0.4
@@ -23,3 +26,20 @@ async def wait_for_health(client: aiohttp.ClientSession, status: int) -> None:
 def chat(client: aiohttp.ClientSession, **script: Any) -> Any:
     """Post a completion; the script is what the fake replica does."""
     return client.post("/v1/chat/completions", json={"model": "chat", **script})
+
+
+async def post_and_leave(gateway: Gateway, left: asyncio.Event, **script: Any) -> None:
+    """Post a completion on a connection of its own and drop that connection when ``left`` is set.
+
+    Not with aiohttp: over TLS it leaves the TCP connection open until the other side says goodbye.
+    """
+    _, writer = await asyncio.open_connection(
+        HOST, gateway.variables["edge_proxy_listen_port"], ssl=gateway.tls()
+    )
+    body = json.dumps({"model": "chat", **script})
+    writer.write(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: Bearer {API_KEY}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+    )
+    await left.wait()
+    writer.transport.abort()

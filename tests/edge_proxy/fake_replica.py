@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
+from multidict import CIMultiDict
 
 __all__ = ["FakeReplica"]
 
@@ -28,11 +29,12 @@ class FakeReplica:
     close_reused: bool = False
     crash: bool = False
     served: list[str] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
+    headers: list[CIMultiDict[str]] = field(default_factory=list)
     cold_hits: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
     connections: set[int] = field(default_factory=set)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
     _reused: set[int] = field(default_factory=set)
     _runners: list[web.AppRunner] = field(default_factory=list)
@@ -48,7 +50,7 @@ class FakeReplica:
         self.admin_port = await self._listen(admin, self.admin_port)
 
     async def drain(self, notice_s: float) -> None:
-        """Leave as the service does: not ready, notice, listener closed, work in flight finished."""
+        """Leave as the service does: not ready, notice, listener closed, work finished."""
         self.ready = False
         await asyncio.sleep(notice_s)
         await self.stop()
@@ -83,7 +85,7 @@ class FakeReplica:
         return web.json_response({"state": "ready"}, status=200 if self.ready else 503)
 
     async def _models(self, request: web.Request) -> web.Response:
-        self.headers.append(dict(request.headers))
+        self.headers.append(request.headers.copy())
         return web.json_response({"object": "list", "data": [{"id": self.model}]})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
@@ -92,13 +94,14 @@ class FakeReplica:
         assert transport is not None
         self.cold_hits += not self.ready
         self.served.append(script.get("id", ""))
-        self.headers.append(dict(request.headers))
+        self.headers.append(request.headers.copy())
         used_before = id(transport) in self.connections
         self.connections.add(id(transport))
         if self.crash or (self.close_reused and used_before):
             transport.abort()
             return web.Response()
         self.in_flight += 1
+        self.started.set()
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             return await self._answer(request, script)

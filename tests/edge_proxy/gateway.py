@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["API_KEY", "Gateway"]
+__all__ = ["API_KEY", "HOST", "Gateway"]
 
 ROLE = Path(__file__).resolve().parents[2] / "roles" / "edge_proxy"
 API_KEY = "wf-canary-key"

@@ -3,11 +3,18 @@
 import asyncio
 import itertools
 import time
+from collections.abc import Callable
 
 import aiohttp
 import pytest
 
-from tests.edge_proxy.clients import PROBE_INTERVAL_S, READ_TIMEOUT_S, chat, wait_for_health
+from tests.edge_proxy.clients import (
+    PROBE_INTERVAL_S,
+    READ_TIMEOUT_S,
+    chat,
+    post_and_leave,
+    wait_for_health,
+)
 from tests.edge_proxy.conftest import Fleet
 from tests.edge_proxy.fake_replica import FakeReplica
 from tests.edge_proxy.gateway import Gateway
@@ -42,12 +49,12 @@ async def test_busy_replica_gets_less(client: aiohttp.ClientSession, fleet: Flee
 async def test_cold_replica_never_gets_a_request(
     client: aiohttp.ClientSession, fleet: Fleet, gateway: Gateway
 ) -> None:
-    warm, = await fleet(FakeReplica("warm"))
+    (warm,) = await fleet(FakeReplica("warm"))
     cold = FakeReplica("cold")
     await cold.start()
     gateway.set_members([warm.entry(), cold.entry()])
     try:
-        async with _load(client, clients=8) as outcomes:
+        async with _Load(client, clients=8) as outcomes:
             await asyncio.sleep(1.5)
             assert cold.served == []
             cold.ready = True
@@ -64,7 +71,7 @@ async def test_membership_changes_without_a_reload(
 ) -> None:
     first, second = await fleet(FakeReplica("first"), FakeReplica("second"))
     master = (gateway.root / "nginx.pid").read_text()
-    async with _load(client, clients=8) as outcomes:
+    async with _Load(client, clients=8) as outcomes:
         for members in ([first], [second], [first, second], [second, first]) * 2:
             gateway.set_members([member.entry() for member in members])
             await asyncio.sleep(PROBE_INTERVAL_S)
@@ -92,11 +99,11 @@ async def test_broken_membership_file_leaves_the_last_one_in_use(
 
 
 async def test_drains_fail_no_request(
-    client: aiohttp.ClientSession, fleet: Fleet, record_property: pytest.FixtureRequest
+    client: aiohttp.ClientSession, fleet: Fleet, record_property: Callable[[str, object], None]
 ) -> None:
     replicas = await fleet(FakeReplica("a"), FakeReplica("b"))
     drains = 8
-    async with _load(client, clients=16, pause_s=0.05) as outcomes:
+    async with _Load(client, clients=16, pause_s=0.05) as outcomes:
         for replica in itertools.islice(itertools.cycle(replicas), drains):
             await replica.drain(PROBE_INTERVAL_S)
             await replica.start()
@@ -115,7 +122,7 @@ async def test_gap_of_the_only_replica_is_a_delay(
     client: aiohttp.ClientSession, fleet: Fleet
 ) -> None:
     (replica,) = await fleet(FakeReplica("only"))
-    async with _load(client, clients=4, pause_s=0.02) as outcomes:
+    async with _Load(client, clients=4, pause_s=0.02) as outcomes:
         for _ in range(2):
             await replica.drain(PROBE_INTERVAL_S)
             await asyncio.sleep(0.7)
@@ -149,15 +156,15 @@ async def test_queue_is_bounded_in_time_and_length(
 
 
 async def test_client_that_leaves_the_queue_frees_its_place(
-    client: aiohttp.ClientSession, fleet: Fleet
+    client: aiohttp.ClientSession, fleet: Fleet, gateway: Gateway
 ) -> None:
     (replica,) = await fleet(FakeReplica("a"), cold=True)
     for _ in range(3):
-        waiting = [asyncio.create_task(_status(client, id="left")) for _ in range(4)]
+        left = asyncio.Event()
+        waiting = [asyncio.create_task(post_and_leave(gateway, left, id="left")) for _ in range(4)]
         await asyncio.sleep(0.2)
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        left.set()
+        await asyncio.gather(*waiting)
         await asyncio.sleep(0.2)
     staying = asyncio.create_task(_status(client, id="stayed"))
     await asyncio.sleep(0.1)
@@ -176,10 +183,10 @@ async def test_connection_closed_while_kept_alive_is_tried_again(
 
 
 async def test_refused_connection_is_tried_elsewhere(
-    client: aiohttp.ClientSession, fleet: Fleet, gateway: Gateway
+    client: aiohttp.ClientSession, fleet: Fleet
 ) -> None:
     alive, dead = await fleet(FakeReplica("alive"), FakeReplica("dead"))
-    async with _load(client, clients=8) as outcomes:
+    async with _Load(client, clients=8) as outcomes:
         await asyncio.sleep(0.3)
         await dead.stop()
         await asyncio.sleep(1)
@@ -203,9 +210,7 @@ async def test_request_that_kills_replicas_visits_two_at_most(
     assert sum(len(replica.served) for replica in replicas) == before + 2
 
 
-async def test_read_timeout_is_not_tried_again(
-    client: aiohttp.ClientSession, fleet: Fleet
-) -> None:
+async def test_read_timeout_is_not_tried_again(client: aiohttp.ClientSession, fleet: Fleet) -> None:
     replicas = await fleet(FakeReplica("a"), FakeReplica("b"))
     async with chat(client, pause_s=READ_TIMEOUT_S + 1) as response:
         assert response.status == 504
@@ -240,7 +245,7 @@ async def _status(client: aiohttp.ClientSession, **script: object) -> int:
         return int(response.status)
 
 
-class _load:
+class _Load:
     """Clients without retries, in the background for as long as the block lasts."""
 
     def __init__(self, client: aiohttp.ClientSession, clients: int, **script: object) -> None:

@@ -4,11 +4,12 @@ import asyncio
 import json
 import ssl
 import time
+import warnings
 
 import aiohttp
 import pytest
 
-from tests.edge_proxy.clients import READ_TIMEOUT_S, chat
+from tests.edge_proxy.clients import READ_TIMEOUT_S, chat, post_and_leave
 from tests.edge_proxy.conftest import Fleet
 from tests.edge_proxy.fake_replica import FakeReplica
 from tests.edge_proxy.gateway import API_KEY, Gateway
@@ -17,7 +18,8 @@ pytestmark = pytest.mark.machine
 
 
 @pytest.mark.parametrize(
-    "header", ["", f"Bearer {API_KEY}x", "Bearer ", f"Basic {API_KEY}", API_KEY, f"Bearer a {API_KEY}"]
+    "header",
+    ["", f"Bearer {API_KEY}x", "Bearer ", f"Basic {API_KEY}", API_KEY, f"Bearer a {API_KEY}"],
 )
 async def test_wrong_key_is_refused_before_a_replica_sees_it(
     client: aiohttp.ClientSession, fleet: Fleet, header: str
@@ -39,7 +41,9 @@ async def test_right_key_reaches_the_replica_and_stays_at_the_gateway(
 ) -> None:
     (replica,) = await fleet(FakeReplica("a"))
     async with client.post(
-        "/v1/chat/completions", json={"events": 2, "prompt": "canary-prompt"}, headers={"X-Request-Id": "req-1"}
+        "/v1/chat/completions",
+        json={"events": 2, "prompt": "canary-prompt"},
+        headers={"X-Request-Id": "req-1"},
     ) as response:
         assert response.status == 200
         assert await response.json() == {"content": "token token "}
@@ -120,27 +124,27 @@ async def test_silence_just_under_the_read_timeout_is_borne(
     client: aiohttp.ClientSession, fleet: Fleet
 ) -> None:
     await fleet(FakeReplica("a"))
-    async with chat(client, stream=True, events=2, pause_s=0.8 * READ_TIMEOUT_S, gap_s=0.1) as response:
+    async with chat(
+        client, stream=True, events=2, pause_s=0.8 * READ_TIMEOUT_S, gap_s=0.1
+    ) as response:
         assert (await response.read()).endswith(b"data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_disconnect_reaches_the_replica(
-    client: aiohttp.ClientSession, fleet: Fleet, stream: bool
-) -> None:
+async def test_disconnect_reaches_the_replica(gateway: Gateway, fleet: Fleet, stream: bool) -> None:
     (replica,) = await fleet(FakeReplica("a"))
-    request = asyncio.create_task(
-        _read(chat(client, stream=stream, events=1, pause_s=0 if stream else 2, gap_s=2))
-    )
+    left = asyncio.Event()
+    script = {"stream": True, "gap_s": 2} if stream else {"stream": False, "pause_s": 2}
+    request = asyncio.create_task(post_and_leave(gateway, left, **script))
     async with asyncio.timeout(2):
-        while not replica.in_flight:
-            await asyncio.sleep(0.01)
+        await replica.started.wait()
     await asyncio.sleep(0.1)
-    request.cancel()
-    left = time.monotonic()
+    left.set()
+    leaving = time.monotonic()
     async with asyncio.timeout(1):
         await replica.cancelled.wait()
-    assert time.monotonic() - left < 0.25
+    assert time.monotonic() - leaving < 0.25
+    await request
 
 
 async def test_models_are_told_apart_by_the_body(
@@ -187,15 +191,12 @@ async def test_malformed_request_gets_the_same_form(gateway: Gateway) -> None:
     assert json.loads(body)["error"]["code"] == "bad_request"
 
 
-async def _read(request) -> bytes:
-    async with request as response:
-        return await response.read()
-
-
 async def _speaks(gateway: Gateway, version: ssl.TLSVersion) -> bool:
     context = gateway.tls()
     context.set_ciphers("DEFAULT@SECLEVEL=0")
-    context.minimum_version = context.maximum_version = version
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # that it is old is the point
+        context.minimum_version = context.maximum_version = version
     try:
         _, writer = await asyncio.open_connection(
             "127.0.0.1", gateway.variables["edge_proxy_listen_port"], ssl=context

@@ -25,7 +25,7 @@ local KINDS = {
 -- Seconds. A client that comes back sooner would only meet the same state.
 local RETRY_AFTER = { [429] = 1, [502] = 1, [503] = 5, [504] = 5 }
 
--- Answers and ends the request. overrides: code, message.
+-- Answers and ends the request. overrides: code, message, param.
 function _M.send(status, overrides)
     local kind = KINDS[status] or KINDS[500]
     overrides = overrides or {}
@@ -39,14 +39,16 @@ function _M.send(status, overrides)
     if status == 401 then
         ngx.header["WWW-Authenticate"] = "Bearer"
     end
-    ngx.say(cjson.encode({
+    local body = cjson.encode({
         error = {
             message = message,
             type = kind[1],
             param = overrides.param or cjson.null,
             code = overrides.code or kind[2],
         },
-    }))
+    })
+    ngx.header["Content-Length"] = #body
+    ngx.print(body)
     return ngx.exit(ngx.HTTP_OK)
 end
 
