@@ -45,3 +45,11 @@ def test_stages_side_by_side_are_all_timed() -> None:
     with reporter, ThreadPoolExecutor() as pool:
         list(pool.map(work, ["image", "wheelhouse", "weights"]))
     assert {time.name for time in reporter.times} == {"image", "wheelhouse", "weights"}
+
+
+def test_passing_detail_leaves_no_line_in_plain_output() -> None:
+    reporter, written = _reporter()
+    with reporter, reporter.stage("converge") as stage:
+        stage.update("replica-1: copy weights", passing=True)
+        stage.update("replica-1: copy weights: changed")
+    assert written.getvalue().count("copy weights") == 1

@@ -1,5 +1,7 @@
 """``warmfleet converge``."""
 
+from dataclasses import asdict
+
 import click
 
 from warmfleet.cli.options import environment_argument, json_option
@@ -20,24 +22,26 @@ def converge(environment: str, check: bool, diff: bool, limit: str | None, as_js
 
     With --check nothing is changed and the exit status is 3 when something would change.
     """
-    from warmfleet.converge.run import converge as run_roles
+    from warmfleet.deploy.hosts import converge_hosts
     from warmfleet.deploy.progress import Reporter
     from warmfleet.plan.lock import check_lock
 
     project = Project.find()
     check_lock(project, environment)
     log_file = open_log(project, environment, "converge")
-    with Reporter(progress_console()) as reporter, reporter.stage("converge") as stage:
-        result = run_roles(
-            project,
-            environment,
-            check=check,
-            diff=diff,
-            limit=limit,
-            on_event=lambda event: stage.update(str(event)),
-        )
+    with Reporter(progress_console()) as reporter:
+        result = converge_hosts(project, environment, reporter, check=check, diff=diff, limit=limit)
     if as_json:
-        print_json({**result.model_dump(mode="json"), "log_file": str(log_file)})
+        print_json(
+            {
+                "ok": result.ok,
+                "changed": result.changed,
+                "changed_tasks": result.changed_tasks,
+                "hosts": {name: asdict(recap) for name, recap in result.hosts.items()},
+                "duration_s": result.duration_s,
+                "log_file": str(log_file),
+            }
+        )
     else:
         verb = "would change" if check else "changed"
         click.echo(f"{result.changed} of {result.ok} tasks {verb} something. Log: {log_file}")

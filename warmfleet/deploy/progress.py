@@ -32,9 +32,9 @@ class Stage:
     _reporter: "Reporter"
     _row: TaskID
 
-    def update(self, detail: str) -> None:
-        """Show what the stage is doing now."""
-        self._reporter._show(self, detail)
+    def update(self, detail: str, *, passing: bool = False) -> None:
+        """Show what the stage is doing now; what is passing leaves no line where lines stay."""
+        self._reporter._show(self, detail, passing=passing)
 
 
 @dataclass
@@ -79,9 +79,10 @@ class Reporter:
         self._progress.update(stage._row, completed=1)
         self._line(name, f"done in {seconds:.1f} s")
 
-    def _show(self, stage: Stage, detail: str) -> None:
+    def _show(self, stage: Stage, detail: str, *, passing: bool) -> None:
         self._progress.update(stage._row, description=detail)
-        self._line(stage.name, detail)
+        if not passing:
+            self._line(stage.name, detail)
 
     def _line(self, name: str, detail: str) -> None:
         _logger.info("stage=%s %s", name, detail)

@@ -5,14 +5,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from warmfleet.converge.run import ConvergeResult, converge
 from warmfleet.converge.weights import ensure_weights
 from warmfleet.converge.wheelhouse import ensure_wheelhouse
 from warmfleet.deploy.first_request import FirstRequest, measure_first_requests
+from warmfleet.deploy.hosts import converge_hosts
 from warmfleet.deploy.probe import Endpoint
 from warmfleet.deploy.progress import Reporter
 from warmfleet.deploy.status import FleetStatus, status_of
@@ -29,7 +28,6 @@ __all__ = ["UpResult", "up"]
 _logger = logging.getLogger(__name__)
 _QUESTION = "In one sentence: why should a server be warm before it takes traffic?"
 _ANSWER_TOKENS = 48
-_Result = TypeVar("_Result")
 
 
 class UpResult(BaseModel):
@@ -65,8 +63,7 @@ def up(project: Project, environment: str, reporter: Reporter, log_file: Path) -
     began = datetime.now(UTC)
     with reporter.stage("stack") as stage:
         stack = Workspace(project, environment).up(stage.update)
-    with reporter.stage("converge") as stage:
-        tasks = converge(project, environment, on_event=lambda event: stage.update(str(event)))
+    tasks = converge_hosts(project, environment, reporter)
     with reporter.stage("replicas") as stage:
         status = status_of(plan, stack.fleet, credentials)
         stage.update(", ".join(f"{r.host} {r.state}" for r in status.replicas))
@@ -92,7 +89,7 @@ def up(project: Project, environment: str, reporter: Reporter, log_file: Path) -
     return UpResult(
         status=status,
         resources=stack.changes,
-        tasks=_task_counts(tasks),
+        tasks={"ok": tasks.ok, "changed": tasks.changed},
         changed_tasks=tasks.changed_tasks,
         first_requests=[r for r in first if _started_since(status, r.replica, began)],
         first_request_goal=plan.slo.first_request_ratio,
@@ -107,35 +104,25 @@ def up(project: Project, environment: str, reporter: Reporter, log_file: Path) -
 
 def _gather(project: Project, plan: FleetPlan, reporter: Reporter) -> None:
     """Make what hosts are built from, side by side; each part returns at once when it is there."""
-    with ThreadPoolExecutor() as pool:
-        jobs = [
-            pool.submit(_staged, reporter, "image", ensure_image),
-            pool.submit(
-                _staged, reporter, "wheelhouse", lambda show: ensure_wheelhouse(project, show)
-            ),
-            *(
-                pool.submit(
-                    _staged,
-                    reporter,
-                    f"weights {model.name}",
-                    lambda show, model=model: ensure_weights(project, model, show),
-                )
-                for model in plan.models
-            ),
-        ]
+
+    def weights(show: Callable[[str], None]) -> None:
+        for model in plan.models:
+            ensure_weights(project, model, show)
+
+    parts: dict[str, Callable[[Callable[[str], None]], object]] = {
+        "image": ensure_image,
+        "wheelhouse": lambda show: ensure_wheelhouse(project, show),
+        "weights": weights,
+    }
+    with ThreadPoolExecutor(len(parts)) as pool:
+        jobs = [pool.submit(_staged, reporter, name, work) for name, work in parts.items()]
         for job in jobs:
             job.result()
 
 
-def _staged(
-    reporter: Reporter, name: str, work: Callable[[Callable[[str], None]], _Result]
-) -> _Result:
+def _staged(reporter: Reporter, name: str, work: Callable[[Callable[[str], None]], object]) -> None:
     with reporter.stage(name) as stage:
-        return work(stage.update)
-
-
-def _task_counts(result: ConvergeResult) -> dict[str, int]:
-    return {"ok": result.ok, "changed": result.changed}
+        work(stage.update)
 
 
 def _started_since(status: FleetStatus, replica: str, began: datetime) -> bool:
