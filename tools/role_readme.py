@@ -64,7 +64,7 @@ def load_options(role: Path) -> dict[str, Any]:
 
 
 def render(options: dict[str, Any]) -> str:
-    """Return Markdown: a table of the variables, then one for the fields of each list of dictionaries."""
+    """Return Markdown: a table of the variables, then one for the fields of each nested one."""
     sections = ["## Variables", _table(options)]
     for name, option in options.items():
         if fields := option.get("options"):

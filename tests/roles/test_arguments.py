@@ -1,4 +1,4 @@
-"""A role's contract is written once: defaults, types and README follow its argument specification."""
+"""A role's contract is written once: defaults, types and README follow its specification."""
 
 import subprocess
 import sys

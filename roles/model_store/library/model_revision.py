@@ -13,16 +13,20 @@ DOCUMENTATION = r"""
 module: model_revision
 short_description: Inspect and publish verified model revisions
 description:
-  - A revision is visible only once its file was read back from this disk and its SHA-256 was right.
-  - Its C(.verified) marker holds that SHA-256, so that later runs read a few bytes and not the weights.
+  - A revision is visible only once its file was read back from this disk with the right SHA-256.
+  - Its C(.verified) marker holds that SHA-256, so that later runs need not read the weights.
 options:
   root: {description: Folder of all models., type: path, required: true}
   action:
-    description: C(inspect) only reads; C(publish) verifies what was copied aside and makes it visible.
+    description: C(inspect) only reads; C(publish) verifies what was copied and makes it visible.
     type: str
     choices: [inspect, publish]
     required: true
-  models: {description: Models with name, revision, file_name, sha256 and size_bytes., type: list, elements: dict, required: true}
+  models:
+    description: Models with name, revision, file_name, sha256 and size_bytes.
+    type: list
+    elements: dict
+    required: true
   group: {description: Group that may read the published files., type: str}
 author: [The Warmfleet authors]
 """
@@ -77,18 +81,18 @@ class Revision:
         marker = self.staging / MARKER
         marker.write_text(self.sha256 + "\n")
         for path, mode in ((copy, 0o640), (marker, 0o640), (self.staging, 0o750)):
-            os.chown(path, 0, gid)
+            os.chown(path, -1, gid)
             path.chmod(mode)
         _flush(copy, marker, self.staging)
         if self.folder.exists():
-            # Present but not verified: never in use by a start that succeeded. A running engine keeps its
-            # open file until it stops.
+            # Present but not verified: its marker or file was tampered with. An engine that runs
+            # keeps the file it has open.
             shutil.rmtree(self.folder)
         self.staging.rename(self.folder)
         _flush(self.folder.parent)
 
     def make_current(self) -> None:
-        """Point ``current`` here by a rename, so that a reader sees the old target or the new one."""
+        """Point ``current`` here by a rename: a reader sees the old target or the new one."""
         draft = self.link.with_name(".current-new")
         draft.unlink(missing_ok=True)
         draft.symlink_to(self.folder.name)
@@ -138,7 +142,8 @@ def main() -> None:
                 revision.make_current()
         except KeyError:
             module.fail_json(
-                msg=f"found no group {module.params['group']}; needed: the one in model_store_group; run host_baseline first"
+                msg=f"found no group {module.params['group']}; needed: the one named by "
+                "model_store_group; run host_baseline first"
             )
         except (RevisionError, OSError) as error:
             module.fail_json(msg=str(error))

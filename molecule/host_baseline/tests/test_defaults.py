@@ -1,0 +1,42 @@
+import pytest
+from testinfra.host import Host
+
+
+@pytest.mark.parametrize("package", ["acl", "ca-certificates", "procps", "python3-apt"])
+def test_base_packages_are_installed(host: Host, package: str) -> None:
+    assert host.package(package).is_installed
+
+
+@pytest.mark.parametrize(
+    ("path", "group", "mode"),
+    [
+        ("/etc/warmfleet", "warmfleet", 0o750),
+        ("/opt/warmfleet", "root", 0o755),
+        ("/srv/warmfleet", "warmfleet", 0o750),
+    ],
+)
+def test_folders_are_for_the_service_alone(host: Host, path: str, group: str, mode: int) -> None:
+    folder = host.file(path)
+    assert (folder.is_directory, folder.user, folder.group, folder.mode) == (
+        True,
+        "root",
+        group,
+        mode,
+    )
+
+
+def test_journald_runs_with_the_limits(host: Host) -> None:
+    limits = host.run("systemd-analyze cat-config systemd/journald.conf").stdout
+    assert "SystemMaxUse=512M" in limits
+    assert "SystemKeepFree=1024M" in limits
+    assert host.service("systemd-journald").is_running
+
+
+def test_kernel_settings_of_the_containers_own_network_are_in_force(host: Host) -> None:
+    # vm.* belongs to the machine around the container: the role reports it and leaves it alone.
+    assert host.sysctl("net.core.somaxconn") == 4096
+    assert host.sysctl("net.ipv4.tcp_slow_start_after_idle") == 0
+
+
+def test_logs_are_in_utc(host: Host) -> None:
+    assert host.check_output("date +%Z") == "UTC"
