@@ -7,6 +7,7 @@ environments' plans ahead of time, so that both can happen while hosts are still
 import hashlib
 import shutil
 import sys
+import tarfile
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +22,13 @@ from warmfleet.errors import ConvergeError, WarmfleetError
 from warmfleet.plan.lock import read_lock
 from warmfleet.project import Project
 
-__all__ = ["HOST_PYTHON", "Wheelhouse", "ensure_wheelhouse", "main"]
+__all__ = ["ARCHIVE", "HOST_PYTHON", "Wheelhouse", "ensure_wheelhouse", "main"]
 
 HOST_PYTHON = "3.11"
 """Python of the hosts (Debian 12)."""
+
+ARCHIVE = "wheels.tar"
+"""All wheels in one file: a transfer per wheel would take a host a minute."""
 
 _HOST_ABIS = ("cp311", "abi3", "none")
 # From the C library of Debian 12 downwards: pip takes only the tags it is told.
@@ -106,6 +110,9 @@ def _fill(path: Path, name: str, wheel: bytes, lock_file: Path, progress: Progre
         ]
         download([*target, "--require-hashes", "-r", str(lock_file)], draft, progress)
         (draft / name).write_bytes(wheel)
+        with tarfile.open(draft / ARCHIVE, "w") as archive:
+            for file in sorted(draft.glob("*.whl")):
+                archive.add(file, file.name)
         draft.rename(path)
     except OSError as error:
         msg = f"wheelhouse {path}: {error.strerror}; needed: a writable disk with 200 MB free"
