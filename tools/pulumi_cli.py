@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import time
 import urllib.error
 import urllib.request
@@ -160,8 +159,8 @@ def download_release(version: Version) -> Path | None:
         return None
     verify(draft, archive, checksums)
     shutil.rmtree(target, ignore_errors=True)
-    with tarfile.open(draft) as content:
-        content.extractall(target, filter="data")
+    target.mkdir()
+    _run(["tar", "--extract", "--no-same-owner", "--file", str(draft), f"--directory={target}"])
     draft.unlink()
     return target / "pulumi"
 
@@ -261,7 +260,7 @@ def _fetch(url: str) -> bytes:
         return content
 
 
-def _run(command: list[str], environment: dict[str, str]) -> str:
+def _run(command: list[str], environment: dict[str, str] | None = None) -> str:
     done = subprocess.run(
         command, cwd=MODULE, env=environment, capture_output=True, text=True, check=False
     )

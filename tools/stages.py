@@ -130,6 +130,7 @@ def run(stage: Stage, *, prefix: str = "") -> Outcome:
         subprocess.Popen(
             stage.arguments,
             cwd=ROOT,
+            env=os.environ | {"NO_COLOR": "1"},  # logs are read in editors
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -168,7 +169,7 @@ def close(outcomes: list[Outcome], seconds: float) -> int:
         for word, number in outcome.counts.items():
             totals[word] = totals.get(word, 0) + number
     # A stage without tests of its own (a linter) that fails must not hide behind passed tests.
-    if broken := sum(1 for outcome in failed if not outcome.counts.get("failed")):
+    if broken := sum(1 for outcome in failed if not _names_failures(outcome)):
         totals["errors"] = totals.get("errors", 0) + broken
     wanted = ("failed", "passed", "skipped", "xfailed", "errors")
     summary = ", ".join(f"{totals[word]} {word}" for word in wanted if totals.get(word))
@@ -176,6 +177,10 @@ def close(outcomes: list[Outcome], seconds: float) -> int:
     closing = f" {summary or '0 passed'} in {seconds:.2f}s "
     _show(f"{stages}\n{closing.center(80, '=')}")
     return 1 if failed else 0
+
+
+def _names_failures(outcome: Outcome) -> bool:
+    return any(outcome.counts.get(word) for word in ("failed", "errors"))
 
 
 def _count(line: str, counts: dict[str, int]) -> None:

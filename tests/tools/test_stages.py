@@ -1,0 +1,114 @@
+"""Stages: what is counted, what is shown, and that a failure is never lost."""
+
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.tools.loading import load_tool
+
+
+@pytest.fixture
+def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = load_tool("stages")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "LOGS", tmp_path / "logs")
+    return module
+
+
+@pytest.mark.parametrize(
+    ("line", "counts"),
+    [
+        ("12 passed in 3.45s", {"passed": 12}),
+        (
+            "==== 1 failed, 2 passed, 3 deselected in 61.00s (0:01:01) ====",
+            {"failed": 1, "passed": 2},
+        ),
+        ("\x1b[32m\x1b[1m4 passed\x1b[0m, 1 warning in 0.10s", {"passed": 4, "warnings": 1}),
+        ("51 deselected, 2 errors in 4.92s", {"errors": 2}),
+        ("Installed 12 packages in 3.45s", {}),
+        ("it took 12 passed seconds", {}),
+    ],
+)
+def test_summary_lines_are_counted(stages: ModuleType, line: str, counts: dict[str, int]) -> None:
+    found: dict[str, int] = {}
+    stages._count(line, found)
+    assert found == counts
+
+
+def test_a_stage_is_shown_logged_and_counted(
+    stages: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stage = stages.Stage("two words", "sh -c 'echo out; echo err >&2; echo 3 passed in 0.10s'", 10)
+    outcome = stages.run(stage)
+    assert outcome.passed
+    assert outcome.counts == {"passed": 3}
+    lines = outcome.log.read_text().splitlines()
+    assert sorted(lines) == ["3 passed in 0.10s", "err", "out"]
+    shown = capfd.readouterr().out
+    assert all(line in shown for line in lines)
+
+
+def test_a_stage_ends_at_its_limit_with_its_children(stages: ModuleType) -> None:
+    stage = stages.Stage("slow", "sh -c 'sleep 60 & echo $!; wait'", 0.5)
+    outcome = stages.run(stage)
+    assert not outcome.passed
+    assert outcome.seconds < 10
+    child = int(outcome.log.read_text().split()[0])
+    status = Path(f"/proc/{child}/status")
+    # Its new parent may not have collected it yet.
+    assert not status.exists() or "State:\tZ" in status.read_text()
+
+
+def test_the_closing_line_reads_like_that_of_pytest(
+    stages: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = stages.Outcome(stages.Stage("unit", "x", 1), 0, 1.0, stages.LOGS / "u", {"passed": 5})
+    assert stages.close([good], 12.3) == 0
+    last = capfd.readouterr().out.splitlines()[-1]
+    assert re.fullmatch(r"=+ 5 passed in 12\.30s =+", last)
+
+
+def test_a_linter_that_fails_is_an_error_beside_passed_tests(
+    stages: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    good = stages.Outcome(stages.Stage("unit", "x", 1), 0, 1.0, stages.LOGS / "u", {"passed": 5})
+    bad = stages.Outcome(stages.Stage("lint", "x", 1), 1, 1.0, stages.LOGS / "lint.log")
+    assert stages.close([good, bad], 1.0) == 1
+    output = capfd.readouterr().out
+    assert "FAILED" in output
+    assert "lint.log" in output
+    assert "1 of 2 stages passed" in output
+    assert "5 passed, 1 errors in 1.00s" in output.splitlines()[-1]
+
+
+def test_failed_tests_are_not_counted_twice(
+    stages: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    counts = {"failed": 2, "passed": 3}
+    bad = stages.Outcome(stages.Stage("unit", "x", 1), 1, 1.0, stages.LOGS / "u", counts)
+    assert stages.close([bad], 1.0) == 1
+    assert "2 failed, 3 passed in 1.00s" in capfd.readouterr().out
+
+
+def test_a_failed_set_up_stops(stages: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(stages, "PREPARE", [stages.Stage("tools", "false", 5)])
+    monkeypatch.setattr(stages, "TEST", [stages.Stage("unit", "touch ran", 5)])
+    assert stages.main(["test"]) == 1
+    assert not (stages.ROOT / "ran").exists()
+
+
+def test_later_stages_run_after_a_failed_one(
+    stages: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "CHECK", [stages.Stage("lint", "false", 5)])
+    monkeypatch.setattr(stages, "TEST", [stages.Stage("unit", "touch ran", 5)])
+    assert stages.main(["check"]) == 1
+    assert (stages.ROOT / "ran").exists()
+
+
+@pytest.mark.parametrize("arguments", [["nothing"], ["check", "nothing"]])
+def test_unknown_names_are_usage_errors(stages: ModuleType, arguments: list[str]) -> None:
+    assert stages.main(arguments) == 2
