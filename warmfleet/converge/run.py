@@ -20,6 +20,7 @@ from warmfleet.content import content_root
 from warmfleet.converge.compose import Composed, compose_inventory
 from warmfleet.converge.events import TaskEvent, read_event
 from warmfleet.converge.locks import exclusive
+from warmfleet.converge.processes import end_marked
 from warmfleet.converge.recap import ConvergeResult, Recap
 from warmfleet.errors import ConvergeError
 from warmfleet.project import PROJECT_VARIABLE, Project
@@ -30,6 +31,8 @@ OnEvent = Callable[[TaskEvent], None]
 
 _BASE_LIMIT_S = 1800
 _RUN = "last"
+_STOPPED = ("canceled", "timeout")
+_MARK = "AWX_ISOLATED_DATA_DIR"  # ansible-runner gives it to Ansible: the folder of this run
 _ERROR_MARKS = ("[ERROR]: ", "ERROR! ")
 
 logger = logging.getLogger(__name__)
@@ -83,6 +86,7 @@ def run_playbook(
     try:
         with exclusive(folder / ".lock", wait=False):
             began = time.monotonic()
+            limit_s = int(composed.limit_s) + _BASE_LIMIT_S
             run = _Run(on_event)
             inventory = _write_inventory(folder, composed.inventory)
             with _interruptible() as interrupted:
@@ -94,13 +98,16 @@ def run_playbook(
                     envvars=_environment(project, environment),
                     cmdline=" ".join(options) or None,
                     limit=limit,
-                    timeout=int(composed.limit_s) + _BASE_LIMIT_S,
+                    timeout=limit_s,
                     settings={"pexpect_timeout": 1},
                     quiet=True,
                     event_handler=run.handle,
                     status_handler=_forget_environment,
                     cancel_callback=interrupted.is_set,
                 )
+            if outcome.status in _STOPPED:
+                ended = end_marked(_MARK, outcome.config.artifact_dir)
+                logger.info("run %s; ended %d processes it left", outcome.status, ended)
             if interrupted.is_set():
                 raise KeyboardInterrupt
     except BlockingIOError as error:
@@ -108,6 +115,8 @@ def run_playbook(
         raise ConvergeError(msg) from error
     if failure := run.recap.error(composed.fleet, environment):
         raise failure
+    if outcome.status == "timeout":
+        raise ConvergeError(f"ansible-playbook was not done after {limit_s} s: {run.reason()}")
     if outcome.status != "successful":
         raise ConvergeError(f"ansible-playbook {outcome.status} ({outcome.rc}): {run.reason()}")
     return ConvergeResult(

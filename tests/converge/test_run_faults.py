@@ -1,0 +1,106 @@
+"""Runs that go another way than well; each takes seconds, so they are apart from the quick ones."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warmfleet.converge.run import ConvergeResult
+from warmfleet.errors import ConvergeError, HostUnreachableError
+
+pytestmark = pytest.mark.machine
+
+LONG = """
+- name: Take long
+  ansible.builtin.shell: "echo $$ > {pid_file}; exec sleep 60"
+"""
+
+
+def test_check_changes_nothing_and_tells_what_it_would(bench: Any, tmp_path: Path) -> None:
+    file = tmp_path / "written"
+    task = f"- name: Write\n  ansible.builtin.copy: {{content: warm, dest: {file}, mode: '0600'}}\n"
+    result: ConvergeResult = bench.play(task, "near-1", "--check", "--diff")
+    assert result.changed_tasks == ["near-1: Write"]
+    assert not file.exists()
+
+
+def test_what_a_rescue_handled_is_no_failure(bench: Any) -> None:
+    result: ConvergeResult = bench.play("""
+    - block:
+        - name: Fails
+          ansible.builtin.command: "false"
+      rescue:
+        - name: Handled
+          ansible.builtin.debug: {msg: fine}
+    - name: Ignored
+      ansible.builtin.command: "false"
+      ignore_errors: true
+    """)
+    assert result.hosts["near-1"].failed == 0
+
+
+def test_unreachable_host_is_named_with_address_and_cause(bench: Any) -> None:
+    with pytest.raises(HostUnreachableError) as caught:
+        bench.play("- name: Ask\n  ansible.builtin.ping:\n", "all")
+    message = str(caught.value)
+    assert message.startswith("host far (ops@127.0.0.1:1) is not reachable: ")
+    assert "Connection refused" in message
+    assert "run warmfleet up lab" in message
+    assert "near-1" not in message
+    assert "\n" not in message
+
+
+def test_playbook_that_ansible_cannot_read(bench: Any) -> None:
+    with pytest.raises(ConvergeError) as caught:
+        bench.play("- name: Typing error\n  ansible.builtin.no_such_module:\n")
+    assert "no_such_module" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_run_that_takes_too_long_is_ended_with_all_it_started(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("warmfleet.converge.run._BASE_LIMIT_S", -22)  # of 30 s in all
+    pid_file = tmp_path / "pid"
+    with pytest.raises(ConvergeError, match="not done after 8 s: stopped at near-1: Take long"):
+        bench.play(LONG.format(pid_file=pid_file), "near-1")
+    assert not _alive(int(pid_file.read_text()), within_s=5)
+
+
+def test_interrupt_ends_all_that_the_run_started(bench: Any, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if pid_file.exists() and pid_file.read_text().strip():
+                break
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        bench.play(LONG.format(pid_file=pid_file), "near-1")
+    thread.join()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert not _alive(int(pid_file.read_text()), within_s=5)
+
+
+def _alive(pid: int, within_s: float) -> bool:
+    """Tell whether the process still runs at the end of that time."""
+    status = Path(f"/proc/{pid}/stat")
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            if status.read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return False
+        except OSError:
+            return False
+        time.sleep(0.05)
+    return True
