@@ -160,15 +160,20 @@ class EngineSpec(_Spec):
         return {"anyOf": [names, mapping], "description": mapping["description"]}
 
 
+def _source_kind(found: Any) -> str:
+    """Tell sources apart by the field that only one of them has; tags are no field names."""
+    named = isinstance(found, dict) and "path" in found
+    return "on this machine" if named or isinstance(found, PathSourceSpec) else "in a package"
+
+
 class ModelSpec(_Spec):
     """One model to serve."""
 
     name: Name = Field(description="clients ask for the model by this name")
     source: Annotated[
-        Annotated[PackageSourceSpec, Tag("package")] | Annotated[PathSourceSpec, Tag("path")],
-        Discriminator(
-            lambda found: "path" if isinstance(found, dict) and "path" in found else "package"
-        ),
+        Annotated[PackageSourceSpec, Tag("in a package")]
+        | Annotated[PathSourceSpec, Tag("on this machine")],
+        Discriminator(_source_kind),
     ] = Field(description="where the weights come from")
     task: Task = Field(description="what the model is used for")
     precision: Precision = Field(

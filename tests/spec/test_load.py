@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from warmfleet.errors import SpecError
+from warmfleet.spec.document import read_document
+from warmfleet.spec.load import load_spec, located, nearest, parse_spec
+from warmfleet.spec.models import FleetSpec
+
+BASE = Path(__file__).parent / "cases" / "base.yaml"
+
+
+def test_a_spec_cannot_be_changed() -> None:
+    spec = load_spec(BASE)
+
+    with pytest.raises(ValidationError, match="frozen"):
+        spec.name = "other"
+
+
+def test_defaults_are_filled() -> None:
+    spec = load_spec(BASE)
+
+    assert spec.slo.first_request.factor == 1.2
+    assert spec.models[0].precision == "auto"
+    assert spec.models[0].engine.kind == "auto"
+
+
+@pytest.mark.parametrize("written", ["fake", "{kind: fake}", "{kind: fake, options: {speed: 9}}"])
+def test_an_engine_is_a_name_or_a_mapping(written: str, tmp_path: Path) -> None:
+    path = tmp_path / "test.yaml"
+    path.write_text(BASE.read_text().replace("task: chat", f"task: chat\n    engine: {written}"))
+
+    engine = load_spec(path).models[0].engine
+
+    assert engine.kind == "fake"
+    assert engine.options == ({"speed": 9} if "speed" in written else {})
+
+
+def test_yaml_that_means_something_else_in_yaml_1_1_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "test.yaml"
+    path.write_text("a: 22:30\nb: 2026-11-30\nc: 010\nd: yes\ne: 1_000\nf: 0x10\n")
+
+    assert read_document(path).value == {
+        "a": "22:30", "b": "2026-11-30", "c": "010", "d": "yes", "e": "1_000", "f": "0x10",
+    }  # fmt: skip
+
+
+def test_anchors_and_merges_work(tmp_path: Path) -> None:
+    path = tmp_path / "test.yaml"
+    text = BASE.read_text()
+    text = text.replace("- {name: web,", "- &web {name: web,")
+    batch = text[text.index("    - {name: batch") : text.index("users:")]
+    path.write_text(text.replace(batch, "    - {<<: *web, name: other, stream: false}\n"))
+
+    web, other = load_spec(path).traffic.callers
+
+    assert (web.stream, other.stream) == (True, False)
+    assert other.prompt_tokens == web.prompt_tokens
+
+
+def test_located_finds_the_line_of_a_field() -> None:
+    document = read_document(BASE)
+
+    assert located(document, "users[1].where: found 'X'").startswith(f"{BASE}:15: users[1].where:")
+    assert located(document, "traffic.callers: too much").startswith(f"{BASE}:10: ")
+
+
+def test_nearest_names_what_is_alike_and_nothing_else() -> None:
+    assert nearest("GUANGZHOU", ["guangzhou", "hangzhou"]) == "; did you mean 'guangzhou'?"
+    assert nearest("x", ["guangzhou"]) == ""
+
+
+def test_a_dumped_spec_loads_to_the_same() -> None:
+    spec = load_spec(BASE)
+
+    assert FleetSpec.model_validate_json(spec.model_dump_json()) == spec
+
+
+def test_errors_are_spec_errors_for_parsed_documents_too() -> None:
+    document = read_document(BASE)
+    document.value["name"] = 5
+
+    with pytest.raises(SpecError, match="2: name: found 5; needed text"):
+        parse_spec(document)
