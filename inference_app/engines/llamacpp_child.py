@@ -12,12 +12,14 @@ from typing import Any
 import xllamacpp
 
 from inference_app.engines.child_output import report
+from inference_app.engines.parent_death import die_with_parent
 
 __all__ = ["main"]
 
 
 def main() -> int:
     """Serve until a signal ends the process; exit 1 with the reason on stderr."""
+    die_with_parent()
     arguments = json.loads(sys.argv[1])
     try:
         parameters = _parameters(arguments)
