@@ -1,5 +1,5 @@
 # Every target is one or a few lines; the work is in tools/. 'make help' lists them.
-export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH)
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH):/usr/sbin:/sbin
 export WARMFLEET_PROJECT ?= $(CURDIR)/stacks
 
 ROOMS := spec catalog plan provider stack inventory converge telemetry deploy cli inference-app edge-proxy tools

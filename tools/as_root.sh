@@ -9,7 +9,8 @@ if ! command -v sudo >/dev/null; then
   echo "error: $1 needs root for the lab hosts; this is $(id -un) and there is no sudo; run make as root" >&2
   exit 1
 fi
-sudo -E -H env "PATH=$PATH" PYTHONDONTWRITEBYTECODE=1 "$@"
+# A user's PATH lacks the sbin folders, where debootstrap and runc are.
+sudo -E -H env "PATH=$PATH:/usr/sbin:/sbin" PYTHONDONTWRITEBYTECODE=1 "$@"
 status=$?
 if [ -O "$root" ]; then
   sudo find "$root" -xdev -path "$root/.git" -prune -o -user 0 -exec chown -h "$(id -u):$(id -g)" {} +
