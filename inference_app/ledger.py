@@ -4,6 +4,7 @@ A phase ends where the next begins, so durations cannot overlap and always sum t
 """
 
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ PHASES: Final = (
 )
 _REPEATED = "warmup"  # one phase per shape
 _KEPT = 50
+_logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -37,6 +39,13 @@ class Phase:
     start_s: float
     end_s: float | None = None
     detail: dict[str, object] = field(default_factory=dict)
+
+    def end(self, moment_s: float) -> None:
+        """End the phase; what moved bytes gets its rate (GB/s, decimal)."""
+        self.end_s = moment_s
+        moved, seconds = self.detail.get("bytes"), moment_s - self.start_s
+        if isinstance(moved, int) and seconds > 0:
+            self.detail["gb_per_s"] = round(moved / seconds / 1e9, 3)
 
 
 class Ledger:
@@ -83,7 +92,7 @@ class Ledger:
         if step < 0 or (step == 0 and name != _REPEATED):
             return False
         moment = max(self._elapsed(at), current.start_s)
-        current.end_s = moment
+        current.end(moment)
         self._phases.append(Phase(name, moment, detail=dict(detail or {})))
         self._write()
         return True
@@ -96,7 +105,7 @@ class Ledger:
         """End the running phase and the account; a second call changes nothing."""
         if self._phases[-1].end_s is not None:
             return
-        self._phases[-1].end_s = max(self._elapsed(None), self._phases[-1].start_s)
+        self._phases[-1].end(max(self._elapsed(None), self._phases[-1].start_s))
         self._failure = failure
         self._write()
 
@@ -148,8 +157,11 @@ class Ledger:
 
     def _write(self) -> None:
         scratch = self._path.with_suffix(f".{os.getpid()}.tmp")
-        scratch.write_text(json.dumps(self.document(), indent=1) + "\n", encoding="utf-8")
-        scratch.replace(self._path)
+        try:
+            scratch.write_text(json.dumps(self.document(), indent=1) + "\n", encoding="utf-8")
+            scratch.replace(self._path)
+        except OSError as error:  # a full disk must not take a replica down
+            _logger.warning("event=ledger_not_kept path=%s reason=%r", self._path, error.strerror)
 
 
 def _end(phase: Phase, now: float) -> float:

@@ -60,8 +60,7 @@ class Prober:
         trace: TracebackType | None,
     ) -> None:
         await self._session.close()
-        self._listener.stop_accepting()
-        await self._listener.closed()
+        self._listener.stop_accepting()  # its owner waits for the end, when there is time
 
     async def first_forward(self) -> None:
         """Make the first completion, and learn from it what the chat template costs."""

@@ -11,8 +11,8 @@ from typing import Final
 from inference_app.admission import Admission
 from inference_app.api_errors import ApiError
 from inference_app.engine_client import EngineClient
-from inference_app.engines import launcher_for
 from inference_app.engines.base import Progress
+from inference_app.engines.registry import launcher_for
 from inference_app.engines.supervisor import EngineProcess
 from inference_app.errors import EngineError, InferenceAppError, WarmupFailedError
 from inference_app.ledger import Ledger
@@ -51,6 +51,7 @@ class Service:
         self._launcher = launcher_for(settings)
         self._engine = EngineProcess(self._launcher, self._engine_progress)
         self._client: EngineClient | None = None
+        self._rehearsal: Listener | None = None  # what probes go through before there is traffic
         self._traffic: Listener | None = None
         self._admin = Listener(
             create_admin_app(settings, machine=self._machine, ledger=ledger, metrics=self._metrics),
@@ -142,12 +143,9 @@ class Service:
             await asyncio.gather(warming, died, return_exceptions=True)
 
     async def _prove_warm(self, client: EngineClient) -> None:
-        prober = Prober(
-            # Probes are not users: they are counted apart, and the count is thrown away.
-            self._new_traffic(client, ServiceMetrics(self._machine, self._admission)),
-            self._settings.model.name,
-            self._launcher.probe_fields,
-        )
+        # Probes are not users: they are counted apart, and the count is thrown away.
+        self._rehearsal = self._new_traffic(client, ServiceMetrics(self._machine, self._admission))
+        prober = Prober(self._rehearsal, self._settings.model.name, self._launcher.probe_fields)
         async with prober:
             await prober.first_forward()
             await Warmup(self._settings.warmup, prober.probe, self._ledger).run()
@@ -185,13 +183,14 @@ class Service:
         notify("STOPPING=1")
         self._enter(ReplicaState.DRAINING, "draining")
         if self._traffic is None or not was_ready:
+            self._ledger.finish(failure="told to stop before it was ready")
             return
         # The proxy sees /readyz go first; until then it may still send, and is still served.
         await asyncio.sleep(self._settings.timeouts.probe_interval_s)
         self._traffic.stop_accepting()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._traffic.closed(), self._settings.timeouts.drain_s)
-        cut = self._admission.close(_going("this replica is stopping"))
+        cut = self._admission.close(_going("this replica is stopping", "unavailable"))
         _logger.info("event=drained cut=%s", cut)
         await self._traffic.closed()
 
@@ -200,9 +199,10 @@ class Service:
         self._ledger.finish(failure=str(error))
         self._metrics.cold_start(self._ledger.durations())
         if self._traffic is not None:
-            self._admission.close(_going("the engine of this replica died"))
+            self._admission.close(_going("the engine of this replica died", "engine_lost"))
             self._traffic.stop_accepting()
-            await self._traffic.closed()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._traffic.closed(), _LAST_ANSWERS_S)
 
     async def _end(self) -> None:
         if self._client is not None:
@@ -210,6 +210,8 @@ class Service:
         await self._engine.stop()
         self._admin.stop_accepting()
         await self._admin.closed()
+        if self._rehearsal is not None:
+            await self._rehearsal.closed()
 
     def _new_traffic(self, client: EngineClient, metrics: ServiceMetrics) -> Listener:
         app = create_app(
@@ -235,7 +237,5 @@ class Service:
         _logger.info("event=state state=%s", state)
 
 
-def _going(message: str) -> ApiError:
-    return ApiError(
-        503, f"{message}; send the request again", kind="server_error", code="unavailable"
-    )
+def _going(message: str, code: str) -> ApiError:
+    return ApiError(503, f"{message}; send the request again", kind="server_error", code=code)

@@ -123,6 +123,21 @@ class ServiceSettings(_Settings):
     timeouts: TimeoutSettings
     state_dir: Path = Field(description="ledgers of past starts; writable")
 
+    @model_validator(mode="after")
+    def _shapes_fit(self) -> Self:
+        for number, shape in enumerate(self.warmup.shapes):
+            asked, held = shape.prompt_tokens + shape.output_tokens, self.engine.context_tokens
+            limits = self.limits
+            for what, found, most in (
+                ("prompt_tokens + output_tokens", asked, held),
+                ("output_tokens", shape.output_tokens, limits.max_output_tokens),
+                ("concurrency", shape.concurrency, limits.max_in_flight),
+            ):
+                if found > most:
+                    msg = f"warmup.shapes.{number}: {what} is {found}; needed: at most {most}"
+                    raise ValueError(msg)
+        return self
+
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a settings file.

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import shutil
 import signal
 from collections import deque
 from collections.abc import Awaitable, Callable
@@ -19,6 +18,7 @@ __all__ = ["EngineProcess"]
 _logger = logging.getLogger(__name__)
 _POLL_S: Final = 0.05
 _TERM_S: Final = 3.0
+_LAST_LINES_S: Final = 0.2
 _READ_BYTES: Final = 64 * 1024
 _LINE_BYTES: Final = 8 * 1024  # the rest of a longer line is dropped
 _LINES_KEPT: Final = 40
@@ -49,7 +49,6 @@ class EngineProcess:
         """
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *_dies_with_parent(),
                 *self._launcher.command(),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
@@ -79,7 +78,7 @@ class EngineProcess:
             raise RuntimeError(msg)
         status = await self._process.wait()
         # What it said last is still in the pipes; a grandchild may hold them open for ever.
-        await asyncio.wait(self._readers, timeout=1.0)
+        await asyncio.wait(self._readers, timeout=_LAST_LINES_S)
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
         last = self._lines[-1] if self._lines else "it said nothing"
         return f"the engine ended ({how}); its last line: {last}"
@@ -137,12 +136,6 @@ class EngineProcess:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, number)
-
-
-def _dies_with_parent() -> list[str]:
-    # A program, not a preexec_fn: Python code between fork and exec can deadlock on a held lock.
-    setpriv = shutil.which("setpriv")
-    return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
 async def _until_healthy(client: EngineClient) -> None:

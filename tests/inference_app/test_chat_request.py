@@ -1,0 +1,107 @@
+"""What the gate refuses, and what it sends on."""
+
+import json
+from typing import Any
+
+import pytest
+
+from inference_app.api_errors import ApiError
+from inference_app.chat_request import ChatRequest
+from inference_app.settings import LimitSettings
+
+_LIMITS = LimitSettings(max_output_tokens=64, max_in_flight=2)
+_MESSAGES = [{"role": "user", "content": "hello"}]
+
+
+def _parse(**fields: object) -> ChatRequest:
+    raw = json.dumps({"model": "chat", "messages": _MESSAGES, **fields}).encode()
+    return ChatRequest.parse(raw, model="chat", limits=_LIMITS)
+
+
+def _sent(request: ChatRequest) -> dict[str, Any]:
+    body = json.loads(request.body)
+    assert isinstance(body, dict)
+    return body
+
+
+def test_the_engine_is_always_asked_for_a_stream_with_usage() -> None:
+    request = _parse(temperature=0.5, vendor_field={"kept": [1]})
+    assert not request.stream
+    assert _sent(request) == {
+        "model": "chat",
+        "messages": _MESSAGES,
+        "temperature": 0.5,
+        "vendor_field": {"kept": [1]},
+        "max_tokens": 64,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "stream", "include_usage"),
+    [
+        ({}, False, False),
+        ({"stream": None}, False, False),
+        ({"stream": True}, True, False),
+        ({"stream": True, "stream_options": None}, True, False),
+        ({"stream": True, "stream_options": {"include_usage": False}}, True, False),
+        ({"stream": True, "stream_options": {"include_usage": True}}, True, True),
+        ({"stream_options": {"include_usage": True}}, False, False),
+    ],
+)
+def test_what_the_client_reads(fields: dict[str, Any], stream: bool, include_usage: bool) -> None:
+    request = _parse(**fields)
+    assert (request.stream, request.include_usage) == (stream, include_usage)
+
+
+@pytest.mark.parametrize(
+    ("fields", "length"),
+    [
+        ({}, 64),
+        ({"max_tokens": 7}, 7),
+        ({"max_completion_tokens": 64}, 64),
+        ({"max_tokens": 9, "max_completion_tokens": 5}, 5),
+        ({"max_tokens": None, "max_completion_tokens": 3}, 3),
+        ({"n_predict": 4}, 4),
+    ],
+)
+def test_length(fields: dict[str, Any], length: int) -> None:
+    sent = _sent(_parse(**fields))
+    assert sent["max_tokens"] == length
+    assert not {"max_completion_tokens", "n_predict"} & sent.keys()
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "param"),
+    [
+        ({"model": "other"}, 404, "model"),
+        ({"model": None}, 400, "model"),
+        ({"model": 5}, 400, "model"),
+        ({"messages": []}, 400, "messages"),
+        ({"messages": "hello"}, 400, "messages"),
+        ({"messages": None}, 400, "messages"),
+        ({"stream": "yes"}, 400, "stream"),
+        ({"stream": True, "stream_options": [1]}, 400, "stream_options"),
+        ({"max_tokens": 65}, 400, "max_tokens"),
+        ({"max_tokens": 0}, 400, "max_tokens"),
+        ({"max_tokens": -1}, 400, "max_tokens"),
+        ({"max_tokens": 2.5}, 400, "max_tokens"),
+        ({"max_tokens": True}, 400, "max_tokens"),
+        ({"n_predict": -1}, 400, "n_predict"),
+        ({"max_completion_tokens": 1000}, 400, "max_completion_tokens"),
+    ],
+)
+def test_refusals_name_the_field(fields: dict[str, Any], status: int, param: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        _parse(**fields)
+    assert (caught.value.status, caught.value.param) == (status, param)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"[1]", b'"text"', b"\xff\xfe", b"[" * 200_000], ids=lambda raw: raw[:6]
+)
+def test_what_is_not_an_object_is_refused(raw: bytes) -> None:
+    with pytest.raises(ApiError) as caught:
+        ChatRequest.parse(raw, model="chat", limits=_LIMITS)
+    assert (caught.value.status, caught.value.code) == (400, "invalid_json")

