@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleError, AnsibleParserError
+from ansible import context
+from ansible.errors import AnsibleError
 from ansible.inventory.data import InventoryData
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.inventory import BaseInventoryPlugin
@@ -49,9 +50,11 @@ class InventoryModule(BaseInventoryPlugin):
     def parse(
         self, inventory: InventoryData, loader: DataLoader, path: str, cache: bool = True
     ) -> None:
-        """Fill the inventory; AnsibleParserError is one line."""
+        """Fill the inventory, or end Ansible with one line that says what is missing."""
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
+        if context.CLIARGS.get("syntax"):
+            return  # a check of the playbook's syntax, by ansible-lint too, needs no stack
         for group, content in self._groups(path).items():
             if group != "_meta":
                 _add_group(inventory, group, content)
@@ -82,7 +85,10 @@ def _compose(root: str, environment: str) -> dict[str, Any]:
     try:
         return compose_inventory(Project(Path(root).resolve()), environment, Display().v).inventory
     except WarmfleetError as error:
-        raise AnsibleParserError(str(error)) from None
+        # Not AnsibleParserError: Ansible would try the file with every other plugin, and print what
+        # each of them makes of it around the one line that helps.
+        Display().error(str(error), wrap_text=False)
+        raise SystemExit(error.exit_status) from None
 
 
 def _add_group(inventory: InventoryData, group: str, content: dict[str, Any]) -> None:
