@@ -223,8 +223,10 @@ async def test_hanging_probe_does_not_delay_the_news_of_others(
 ) -> None:
     (replica,) = await fleet(FakeReplica("a"))
 
+    done = asyncio.Event()
+
     async def hang(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(5)
+        await done.wait()
         writer.close()
 
     server = await asyncio.start_server(hang, "127.0.0.1", 0)
@@ -236,7 +238,9 @@ async def test_hanging_probe_does_not_delay_the_news_of_others(
     replica.ready = False
     async with asyncio.timeout(1.5 * PROBE_INTERVAL_S):
         await wait_for_health(client, 503)
+    done.set()
     server.close()
+    await asyncio.sleep(0.1)
 
 
 async def _status(client: aiohttp.ClientSession, **script: object) -> int:
