@@ -1,6 +1,8 @@
 """A project on disk, and playbooks that run on this machine without SSH."""
 
+import hashlib
 import textwrap
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +95,38 @@ def bench(tmp_path: Path) -> Bench:
 def module_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """Like ``bench``, for several tests that look at one run: each run takes seconds."""
     return Bench(tmp_path_factory.mktemp("converge"))
+
+
+class Shelf:
+    """A folder of wheels in place of a package index; pip itself is the real one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(self, name: str, files: dict[str, bytes]) -> str:
+        """Put ``name`` 1.0 on the shelf; return the sha256 of its wheel."""
+        info = f"{name}-1.0.dist-info"
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n".encode()
+        wheel = b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        path = self.folder / f"{name}-1.0-py3-none-any.whl"
+        content = files | {f"{info}/METADATA": metadata, f"{info}/WHEEL": wheel}
+        with zipfile.ZipFile(path, "w") as archive:
+            for entry, data in content.items():
+                archive.writestr(entry, data)
+            archive.writestr(f"{info}/RECORD", "".join(f"{entry},,\n" for entry in content))
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return Shelf(folder)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    (tmp_path / "Pulumi.yaml").touch()
+    return Project(tmp_path)

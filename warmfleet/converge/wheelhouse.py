@@ -22,7 +22,7 @@ from warmfleet.errors import ConvergeError, WarmfleetError
 from warmfleet.plan.lock import read_lock
 from warmfleet.project import Project
 
-__all__ = ["ARCHIVE", "HOST_PYTHON", "Wheelhouse", "ensure_wheelhouse", "main"]
+__all__ = ["ARCHIVE", "HOST_PYTHON", "Wheelhouse", "ensure_wheelhouse", "main", "release_digest"]
 
 HOST_PYTHON = "3.11"
 """Python of the hosts (Debian 12)."""
@@ -62,7 +62,7 @@ def ensure_wheelhouse(project: Project, progress: Progress) -> Wheelhouse:
     wheel = ServiceWheel()
     content = wheel.content()
     lock_file = content_root() / "roles" / "inference_service" / "files" / "requirements.lock"
-    digest = _digest(content, lock_file)
+    digest = release_digest(content, lock_file)
     root = project.state / "wheelhouse"
     root.mkdir(mode=0o700, exist_ok=True)
     house = Wheelhouse(root / digest, digest, wheel.requirement)
@@ -74,6 +74,14 @@ def ensure_wheelhouse(project: Project, progress: Progress) -> Wheelhouse:
             _fill(house.path, wheel.file_name, content, lock_file, progress)
         _prune(root, keep=house.path)
     return house
+
+
+def release_digest(wheel: bytes, lock_file: Path) -> str:
+    """Return the name of the release that a host has after installing these."""
+    whole = hashlib.sha256()
+    for part in (wheel, lock_file.read_bytes(), HOST_PYTHON.encode()):
+        whole.update(hashlib.sha256(part).digest())
+    return whole.hexdigest()[:12]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -93,13 +101,6 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _digest(wheel: bytes, lock_file: Path) -> str:
-    whole = hashlib.sha256()
-    for part in (wheel, lock_file.read_bytes(), HOST_PYTHON.encode()):
-        whole.update(hashlib.sha256(part).digest())
-    return whole.hexdigest()[:12]
-
-
 def _fill(path: Path, name: str, wheel: bytes, lock_file: Path, progress: Progress) -> None:
     draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=path.parent))
     try:
@@ -112,13 +113,21 @@ def _fill(path: Path, name: str, wheel: bytes, lock_file: Path, progress: Progre
         (draft / name).write_bytes(wheel)
         with tarfile.open(draft / ARCHIVE, "w") as archive:
             for file in sorted(draft.glob("*.whl")):
-                archive.add(file, file.name)
+                archive.add(file, file.name, filter=_anonymous)
         draft.rename(path)
     except OSError as error:
         msg = f"wheelhouse {path}: {error.strerror}; needed: a writable disk with 200 MB free"
         raise ConvergeError(msg) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out who packed it and when: the same wheels give the same archive."""
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    entry.mode = 0o644
+    return entry
 
 
 def _prune(root: Path, keep: Path) -> None:
