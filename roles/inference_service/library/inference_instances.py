@@ -31,16 +31,17 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    stale, stopped, reload = [], [], False
+    stale, stopped, enabled, reload = [], [], True, False
     for instance in module.params["instances"]:
         shown = _show(module, f"{module.params['unit']}@{instance['name']}.service")
         reload = reload or shown["NeedDaemonReload"] == "yes"
-        if shown["ActiveState"] != "active" or shown["UnitFileState"] != "enabled":
-            stopped.append(instance["name"])
+        enabled = enabled and shown["UnitFileState"] == "enabled"
         running = configuration_of(Path("/proc") / shown["MainPID"] / "environ")
-        if shown["ActiveState"] == "active" and running != instance["configuration"]:
+        if shown["ActiveState"] != "active":
+            stopped.append(instance["name"])
+        elif running != instance["configuration"]:
             stale.append(instance["name"])
-    module.exit_json(changed=False, stale=stale, stopped=stopped, reload=reload)
+    module.exit_json(changed=False, stale=stale, stopped=stopped, enabled=enabled, reload=reload)
 
 
 def configuration_of(environ: Path) -> str:
