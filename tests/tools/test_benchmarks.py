@@ -57,7 +57,7 @@ def test_no_such_script_is_one_line(
 ) -> None:
     assert call(runner, monkeypatch) == 1
     write(runner, "edge", "")
-    assert call(runner, monkeypatch, "egde") == 1
+    assert call(runner, monkeypatch, "other") == 1
     lines = capsys.readouterr().err.splitlines()
     assert [line.startswith("error: no benchmark") for line in lines] == [True, True]
     assert "there are: edge" in lines[1]
