@@ -14,7 +14,7 @@ up: system venv  ## from nothing to a warm endpoint in the lab
 	@python tools/stages.py up
 
 down: venv  ## destroy the lab, leaving nothing behind
-	@$(AS_ROOT) warmfleet down lab
+	@python tools/stages.py down
 
 check: venv  ## format, lint, types, unit tests (at most 3 minutes)
 	@python tools/stages.py check
@@ -56,7 +56,7 @@ tools: venv  ## the Pulumi CLI and a Python language host in .tools/bin
 	@python tools/pulumi_cli.py
 
 image: venv  ## the podman image of a lab host
-	@$(AS_ROOT) python -m warmfleet.provider.image
+	@python -m warmfleet.provider.image
 
 wheelhouse: venv  ## wheels and weights that hosts get from this machine
 	@python -m warmfleet.converge.wheelhouse lab

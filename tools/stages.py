@@ -1,6 +1,6 @@
 """Run the stages of ``make up``, ``make check`` and ``make test``: timed, logged, counted.
 
-    python tools/stages.py up|check|test [STAGE ...]
+    python tools/stages.py up|down|check|test [STAGE ...]
 
 Every stage's output is shown and kept in ``.cache/logs``. A stage that fails does not keep later
 ones from running, except a failed set-up. The exit status is 1 when any stage failed.
@@ -62,7 +62,7 @@ class Outcome:
 
 PREPARE = [
     Stage("tools", "python tools/pulumi_cli.py", 1800),
-    Stage("image", "python -m warmfleet.provider.image", 900, root=True),
+    Stage("image", "python -m warmfleet.provider.image", 900),
     Stage("wheelhouse", f"python -m warmfleet.converge.wheelhouse {ENVIRONMENT}", 900),
 ]
 CHECK = [
@@ -89,11 +89,13 @@ TEST = [
 def main(arguments: list[str]) -> int:
     """Run a group, or only the named stages of it."""
     group, *names = arguments or ["check"]
+    if group == "down":
+        return _foreground(["warmfleet", "down", ENVIRONMENT])
     groups: dict[str, list[Stage]] = {"up": [], "check": [*CHECK, TEST[0]], "test": CHECK + TEST}
     stages = groups.get(group)
     if stages is None or (unknown := set(names) - {stage.name for stage in stages}):
         what = f"stage {', '.join(sorted(unknown))}" if stages is not None else f"group {group}"
-        print(f"error: no {what}; usage: stages.py up|check|test [STAGE ...]", file=sys.stderr)
+        print(f"error: no {what}; usage: stages.py up|down|check|test [STAGE ...]", file=sys.stderr)
         return 2
     started = time.monotonic()
     outcomes: list[Outcome] = []
@@ -103,9 +105,7 @@ def main(arguments: list[str]) -> int:
         if not all(outcome.passed for outcome in outcomes):
             return close(outcomes, time.monotonic() - started)
     if group == "up":
-        return subprocess.run(
-            [AS_ROOT, "warmfleet", "up", ENVIRONMENT], cwd=ROOT, check=False
-        ).returncode
+        return _foreground(["warmfleet", "up", ENVIRONMENT])
     chosen = [stage for stage in stages if not names or stage.name in names]
     outcomes += side_by_side([stage for stage in chosen if stage in CHECK], at_once=2)
     outcomes += [run(stage) for stage in chosen if stage not in CHECK]
@@ -180,6 +180,12 @@ def close(outcomes: list[Outcome], seconds: float) -> int:
     return 1 if failed else 0
 
 
+def _foreground(command: list[str]) -> int:
+    """Run a command of the lab on the terminal itself; its provider calls podman through sudo."""
+    _keep_sudo()
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
+
+
 def _names_failures(outcome: Outcome) -> bool:
     return any(outcome.counts.get(word) for word in ("failed", "errors"))
 
@@ -212,16 +218,19 @@ def _signal(process: subprocess.Popen[str], stage: Stage, name: str) -> None:
 def _keep_sudo() -> None:
     """Ask for sudo's password once, before anything runs, and keep it from expiring."""
     if os.geteuid() == 0 or shutil.which("sudo") is None:
-        return  # as_root.sh tells what is missing where it is needed
-    if subprocess.run(["sudo", "-v"], check=False).returncode != 0:
-        return
+        return  # what needs root says so itself
+
+    def silent() -> bool:
+        return (
+            subprocess.run(["sudo", "-n", "true"], capture_output=True, check=False).returncode == 0
+        )
 
     def renew() -> None:
-        while True:
+        while silent():
             time.sleep(60)
-            subprocess.run(["sudo", "-n", "-v"], capture_output=True, check=False)
 
-    threading.Thread(target=renew, daemon=True).start()
+    if silent() or subprocess.run(["sudo", "-v"], check=False).returncode == 0:
+        threading.Thread(target=renew, daemon=True).start()
 
 
 def _show(line: str) -> None:

@@ -49,9 +49,38 @@ def test_tag_follows_the_recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert image.image_tag() != before
 
 
-def test_without_root_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def as_user(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    with pytest.raises(PermissionNeededError, match=r"needs root, this is uid 1000; .*sudo"):
+
+
+@pytest.mark.usefixtures("as_user")
+@pytest.mark.parametrize("sudo", [None, "echo a password is required >&2; exit 1"])
+def test_without_root_it_says_so(programs: Path, sudo: str | None) -> None:
+    if sudo is not None:
+        program(programs, "sudo", sudo)
+    with pytest.raises(PermissionNeededError, match=r"needs root, and this is user 1000.*sudo -v"):
+        image.ensure_image(print)
+
+
+@pytest.mark.usefixtures("as_user")
+def test_with_sudo_the_build_runs_as_root(programs: Path) -> None:
+    # Stands for the same command run by root.
+    build = 'echo "host image: unpacking packages" >&2; echo noise >&2; echo localhost/x:1'
+    program(programs, "sudo", f'[ "$3" = true ] && exit 0\necho "$@" > {programs}/said\n{build}')
+    lines: list[str] = []
+    assert image.ensure_image(lines.append) == "localhost/x:1"
+    assert lines == ["unpacking packages"]
+    said = (programs / "said").read_text()
+    assert "-m warmfleet.provider.image" in said
+    assert "/usr/sbin:/sbin" in said
+
+
+@pytest.mark.usefixtures("as_user")
+def test_a_build_that_fails_under_sudo_keeps_its_line(programs: Path) -> None:
+    failure = "echo 'error: building from a mirror failed' >&2; exit 1"
+    program(programs, "sudo", f'[ "$3" = true ] && exit 0\n{failure}')
+    with pytest.raises(StackError, match=r"^building from a mirror failed$"):
         image.ensure_image(print)
 
 

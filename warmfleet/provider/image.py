@@ -22,6 +22,7 @@ __all__ = ["IMAGE_NAME", "ensure_image", "image_tag", "main"]
 
 IMAGE_NAME = "localhost/warmfleet-host"
 
+_PREFIX = "host image: "
 _RECIPE = Path(__file__).with_name("image_build.sh")
 _CACHE = Path("/var/cache/warmfleet")
 _PROGRAMS = {"podman": "podman", "debootstrap": "debootstrap", "unshare": "util-linux"}
@@ -54,14 +55,17 @@ def ensure_image(progress: Callable[[str], None]) -> str:
     """Build the image when it is absent and return its name; ``progress`` gets one line a step.
 
     A build that is killed leaves nothing that counts as an image; two builds at once wait for one
-    another. Takes one to three minutes, and no time when the image is there.
+    another. Takes one to three minutes, and no time when the image is there. A user with sudo that
+    asks for no password is served too.
 
     Raises:
-        PermissionNeededError: not root.
+        PermissionNeededError: neither root nor such a user.
         ToolMissingError: podman or debootstrap is not installed.
         StackError: no usable apt source, or the build failed; names the cause and the log.
     """
-    _require_root_and_programs()
+    if os.geteuid() != 0:
+        return _ensure_with_sudo(progress)
+    _require_programs()
     tag = image_tag()
     if _exists(tag):
         return tag
@@ -74,7 +78,7 @@ def ensure_image(progress: Callable[[str], None]) -> str:
 def main() -> int:
     """Build the image, with progress on stderr; print its name."""
     try:
-        tag = ensure_image(lambda line: print(f"host image: {line}", file=sys.stderr))  # noqa: T201
+        tag = ensure_image(lambda line: print(_PREFIX + line, file=sys.stderr, flush=True))  # noqa: T201
     except WarmfleetError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201
         return error.exit_status
@@ -82,10 +86,35 @@ def main() -> int:
     return 0
 
 
-def _require_root_and_programs() -> None:
-    if os.geteuid() != 0:
-        msg = f"building lab hosts needs root, this is uid {os.geteuid()}; run it with sudo"
+def _ensure_with_sudo(progress: Callable[[str], None]) -> str:
+    sudo = ["sudo", "--non-interactive", "--preserve-env"]
+    if (
+        shutil.which("sudo") is None
+        or subprocess.run([*sudo, "true"], capture_output=True, check=False).returncode
+    ):
+        msg = (
+            f"building lab hosts needs root, and this is user {os.geteuid()} without passwordless "
+            "sudo; run as root, or run `sudo -v` first"
+        )
         raise PermissionNeededError(msg)
+    # A user's PATH lacks the sbin folders, where debootstrap is; -B leaves no files of root's.
+    command = [*sudo, "env", f"PATH={os.environ['PATH']}:/usr/sbin:/sbin"]
+    command += [sys.executable, "-B", "-m", "warmfleet.provider.image"]
+    last = ""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as build:
+        for line in build.stderr or ():
+            last = line.strip()
+            if last.startswith(_PREFIX):
+                progress(last.removeprefix(_PREFIX))
+        tag = build.stdout.read().strip() if build.stdout else ""
+    if build.returncode:
+        raise StackError(last.removeprefix("error: ") or "the build with sudo failed")
+    return tag
+
+
+def _require_programs() -> None:
     missing = {package for name, package in _PROGRAMS.items() if shutil.which(name) is None}
     if missing:
         packages = " ".join(sorted(missing))
