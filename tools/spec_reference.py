@@ -1,8 +1,10 @@
-"""Write ``docs/spec.md``, the reference of the spec, from the models that read it.
+"""Write what the documentation says of the spec: its reference, and the example in the READMEs.
 
     python tools/spec_reference.py [--check]
 
-Exit 0: up to date or written. Exit 3: ``--check`` found a file that differs.
+``docs/spec.md`` comes from the models that read a spec. In each README the text between the markers
+is ``stacks/specs/lab.yaml``. Exit 0: up to date or written. Exit 3: ``--check`` found a file that
+differs.
 """
 
 import argparse
@@ -25,7 +27,12 @@ from warmfleet.spec import units
 from warmfleet.spec.models import FleetSpec
 from warmfleet.spec.units import Quantity
 
-REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "spec.md"
+ROOT = Path(__file__).resolve().parents[1]
+REFERENCE = "docs/spec.md"
+READMES = ("README.md", "README.zh-CN.md")
+EXAMPLE = "stacks/specs/lab.yaml"
+BEGIN = "<!-- BEGIN SPEC -->"
+END = "<!-- END SPEC -->"
 INTRODUCTION = """\
 # Spec reference
 
@@ -41,26 +48,49 @@ _PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or fals
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
-def main() -> int:
-    """Write or check the reference and return the exit status."""
-    parser = argparse.ArgumentParser(description="Write docs/spec.md.")
+def main(root: Path = ROOT) -> int:
+    """Write or check the files and return the exit status."""
+    parser = argparse.ArgumentParser(description="Write what the documentation says of the spec.")
     parser.add_argument(
         "--check", action="store_true", help="change nothing, exit 3 when it differs"
     )
     check: bool = parser.parse_args().check
-    wanted = render()
-    if REFERENCE.is_file() and REFERENCE.read_text(encoding="utf-8") == wanted:
-        return 0
-    if check:
-        print("docs/spec.md differs from warmfleet/spec/models.py; run: make docs")
-        return 3
-    REFERENCE.write_text(wanted, encoding="utf-8")
-    print("wrote docs/spec.md")
-    return 0
+    status = 0
+    for name, wanted in pages(root).items():
+        path = root / name
+        if path.is_file() and path.read_text(encoding="utf-8") == wanted:
+            continue
+        if check:
+            print(f"{name} differs from the spec's models or {EXAMPLE}; run: make docs")
+            status = 3
+        else:
+            path.write_text(wanted, encoding="utf-8")
+            print(f"wrote {name}")
+    return status
+
+
+def pages(root: Path) -> dict[str, str]:
+    """Return the files, by their name below ``root``, as they should be."""
+    example = (root / EXAMPLE).read_text(encoding="utf-8")
+    found = {name: (root / name).read_text(encoding="utf-8") for name in READMES}
+    return {
+        REFERENCE: render(),
+        **{name: with_example(text, example) for name, text in found.items()},
+    }
+
+
+def with_example(readme: str, example: str) -> str:
+    """Return ``readme`` with the spec between the markers replaced; ValueError without markers."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        msg = f"found no markers; needed: the lines {BEGIN} and {END}"
+        raise ValueError(msg)
+    return f"{before}{BEGIN}\n```yaml\n{example}```\n{END}{after}"
 
 
 def render() -> str:
-    """Return the page: a table for the whole spec, one for each part of it, then the units."""
+    """Return the reference: a table for the whole spec, one for each part of it, then the units."""
     parts = list(_parts(FleetSpec))
     sections = [INTRODUCTION, "## The whole spec", _table(FleetSpec)]
     for part in parts:
