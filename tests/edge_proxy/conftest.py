@@ -22,7 +22,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
             "edge_proxy_read_timeout_s": READ_TIMEOUT_S,
             "edge_proxy_connect_timeout_s": 0.5,
             "edge_proxy_probe_interval_s": PROBE_INTERVAL_S,
-            "edge_proxy_probe_timeout_s": 0.3,
+            "edge_proxy_probe_timeout_s": 1.0,
             "edge_proxy_queue_timeout_s": 2.0,
             "edge_proxy_queue_size": 4,
             "edge_proxy_max_body_bytes": 1_000_000,

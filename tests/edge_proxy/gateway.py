@@ -91,6 +91,7 @@ class Gateway:
             keep_trailing_newline=True,
             autoescape=False,  # noqa: S701  - configuration, not HTML
         )
+        environment.filters["to_json"] = json.dumps  # Ansible's; the only one that is used
         return environment.get_template(name).render(self.variables)
 
     def check(self) -> subprocess.CompletedProcess[str]:

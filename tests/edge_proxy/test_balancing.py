@@ -232,7 +232,7 @@ async def test_hanging_probe_does_not_delay_the_news_of_others(
     server = await asyncio.start_server(hang, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     gateway.set_members(
-        [replica.entry(), {**replica.entry(), "name": "hung", "port": 1, "admin_port": port}]
+        [{**replica.entry(), "name": "hung", "port": 1, "admin_port": port}, replica.entry()]
     )
     await asyncio.sleep(2 * PROBE_INTERVAL_S)
     replica.ready = False

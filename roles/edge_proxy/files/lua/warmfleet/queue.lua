@@ -9,6 +9,7 @@ local POLL_S = 0.02
 local state = ngx.shared.warmfleet_state
 
 -- Waits until a replica of the model is ready. Returns true, or nil and "full" or "timeout".
+-- A client that leaves ends this: lua_check_client_abort stops the code of its request.
 function _M.wait(model)
     if readiness.any(model) then
         return true
@@ -17,9 +18,6 @@ function _M.wait(model)
     if state:incr("queued", 1, 0) > settings.queue_size then
         return nil, "full"
     end
-    ngx.on_abort(function()
-        ngx.exit(499)
-    end)
     local deadline = ngx.now() + settings.queue_timeout_s
     while ngx.now() < deadline do
         ngx.sleep(POLL_S)
