@@ -1,0 +1,65 @@
+import copy
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warmfleet.catalog.load import load_catalog
+from warmfleet.plan.lock import dump_plan
+from warmfleet.plan.models import FleetPlan
+from warmfleet.plan.planner import plan_fleet
+from warmfleet.resolve.facts import resolve
+from warmfleet.spec.document import Document, read_document
+from warmfleet.spec.load import parse_spec
+from warmfleet.spec.models import FleetSpec
+
+
+class Planning:
+    """Plans base.yaml with some fields changed."""
+
+    base = Path(__file__).with_name("base.yaml")
+
+    def __init__(self) -> None:
+        self.document = read_document(self.base)
+
+    def changed(self, changes: dict[str, Any]) -> Document:
+        """Return the document with new values by field; None removes the field."""
+        value = copy.deepcopy(self.document.value)
+        for field, new in changes.items():
+            *outer, last = _parts(field)
+            holder = value
+            for part in outer:
+                holder = holder[part]
+            if new is None:
+                del holder[last]
+            else:
+                holder[last] = new
+        return Document(self.base, value, self.document.lines)
+
+    def spec(self, changes: dict[str, Any]) -> FleetSpec:
+        return parse_spec(self.changed(changes))
+
+    def plan(self, changes: dict[str, Any] | None = None) -> FleetPlan:
+        spec, catalog = self.spec(changes or {}), load_catalog()
+        return plan_fleet(spec, resolve(spec, catalog, root=self.base.parent), catalog)
+
+    @staticmethod
+    def dumped(plan: FleetPlan) -> Any:
+        return json.loads(dump_plan(plan))
+
+    @staticmethod
+    def at(value: Any, field: str) -> Any:
+        for part in _parts(field):
+            value = value[part]
+        return value
+
+
+@pytest.fixture(scope="session")
+def planning() -> Planning:
+    return Planning()
+
+
+def _parts(field: str) -> list[str | int]:
+    return [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", field)]
