@@ -76,8 +76,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / "stacks" / name, folder / name)
     lab = (ROOT / "stacks/specs/lab.yaml").read_text()
     own = lab.replace("8443", "9443").replace("2210", "2310").replace("10.89.77.", "10.89.78.")
-    assert own.count("9443") == own.count("2310") == own.count("10.89.78.") == 1
+    own = own.replace("\nname: lab ", f"\nname: {ENVIRONMENT} ")
+    changed = ("9443", "2310", "10.89.78.", f"\nname: {ENVIRONMENT} ")
+    assert [own.count(part) for part in changed] == [1, 1, 1, 1]
     (folder / "specs" / f"{ENVIRONMENT}.yaml").write_text(own)
+    (folder.parent / ".venv").symlink_to(ROOT / ".venv")  # Pulumi.yaml finds the provider there
     # What was downloaded once for this checkout serves here too; nothing in it belongs to a fleet.
     state = folder / ".warmfleet"
     state.mkdir(mode=0o700)
