@@ -4,6 +4,7 @@ Each test starts from the state that the one before it left, as an operator's da
 """
 
 import json
+import ssl
 import threading
 import time
 from pathlib import Path
@@ -34,7 +35,9 @@ def _client(status: Any, key: str) -> openai.OpenAI:
         base_url=f"{status['endpoint']}/v1",
         api_key=key.strip(),
         max_retries=0,
-        http_client=openai.DefaultHttpxClient(verify=status["ca_file"], timeout=120),
+        http_client=openai.DefaultHttpxClient(
+            verify=ssl.create_default_context(cafile=status["ca_file"]), timeout=120
+        ),
     )
 
 
