@@ -126,6 +126,9 @@ class GenerationResponse(Response):
         done = False
         async for chunk in reply.chunks():
             block = buffer.feed(chunk)
+            if self._first_event_s is None:
+                # A keep-alive comment before the first token is no reason to send the header.
+                block = b"".join(event for event in split_events(block) if data_of(event))
             if not block:
                 continue
             self._note_first_event()
@@ -157,9 +160,9 @@ class GenerationResponse(Response):
         return bytes(kept), done
 
     def _take_usage(self, event: bytes, data: bytes) -> bytes:
-        chunk = json.loads(data)
+        chunk = _chunk(data)
         usage = chunk.get("usage")
-        if not usage:
+        if not isinstance(usage, dict):
             return event
         self._metrics.tokens(usage)
         if self._request.include_usage:
@@ -183,7 +186,7 @@ class GenerationResponse(Response):
                     return
                 if _OPENAI_ERROR in event:
                     raise engine_error(500, data)
-                assembly.add(json.loads(data))
+                assembly.add(_chunk(data))
         raise _engine_lost()
 
     async def _send_completion(self, assembly: Assembly) -> None:
@@ -240,6 +243,16 @@ async def _cancel(task: asyncio.Future[Any]) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+def _chunk(data: bytes) -> dict[str, Any]:
+    try:
+        chunk = json.loads(data)
+    except ValueError:
+        chunk = None
+    if not isinstance(chunk, dict):
+        raise engine_error(502, data)
+    return chunk
 
 
 def _engine_lost() -> ApiError:

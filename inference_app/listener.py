@@ -35,6 +35,7 @@ class Listener:
             log_config=None,
             access_log=False,
             server_header=False,
+            proxy_headers=False,
             ws="none",
             backlog=_BACKLOG,
             timeout_keep_alive=math.ceil(keep_alive_s),

@@ -86,7 +86,7 @@ sys.exit("the reason")
 async def test_a_killed_engine_is_told_by_its_signal() -> None:
     script = "import os, signal; os.kill(os.getpid(), signal.SIGABRT)"
     engine = EngineProcess(_ScriptLauncher(script), lambda _: None)
-    with pytest.raises(EngineError, match="killed by signal 6.*it said nothing"):
+    with pytest.raises(EngineError, match=r"killed by signal 6.*it said nothing"):
         await asyncio.wait_for(engine.start(), 20)
     await engine.stop()
 
