@@ -1,11 +1,13 @@
 """The two READMEs say the same, and what the documentation names exists."""
 
+import ast
 import importlib
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import click
+import openai
 import pytest
 
 from tests.docs.documents import ROOT, Document, documents
@@ -51,6 +53,18 @@ def test_quoted_spec_is_the_file() -> None:
     assert [body for language, body in ENGLISH.blocks if language == "yaml"] == [spec]
 
 
+def test_example_of_the_client_uses_what_the_package_has() -> None:
+    (code,) = [body for language, body in ENGLISH.blocks if language == "python"]
+    tree = ast.parse(code)
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "openai"
+    }
+    assert used == {"OpenAI", "DefaultHttpxClient"}
+    assert all(hasattr(openai, name) for name in used)
+
+
 @EVERY
 def test_links_resolve(document: Document) -> None:
     for link in document.links:
@@ -68,7 +82,7 @@ def test_make_targets_exist(document: Document) -> None:
     rooms = re.search(r"^ROOMS := (.+)$", MAKEFILE, flags=re.MULTILINE)
     assert rooms is not None
     targets = {*re.findall(r"^([a-z][a-z0-9-]*):", MAKEFILE, flags=re.MULTILINE)}
-    targets |= {f"test-{room}" for room in rooms.group(1).split()}
+    targets |= {f"test-{room}" for room in ["ROOM", *rooms.group(1).split()]}
 
     assert {words[0] for words in document.calls("make")} <= targets
 
