@@ -71,5 +71,5 @@ def test_a_start_that_systemd_would_kill_is_refused(planning) -> None:
     plan = planning.dumped(planning.plan())
     plan["timeouts"]["systemd_start_s"] = plan["models"][0]["warmup"]["budget_s"]
 
-    with pytest.raises(ValidationError, match=r"timeouts.systemd_start_s is 120 s; needed: more"):
+    with pytest.raises(ValidationError, match=r"timeouts.systemd_start_s is 180 s; needed: more"):
         FleetPlan.model_validate(plan)
