@@ -122,6 +122,9 @@ class Service:
         except TimeoutError as error:
             msg = f"not warm within {budget_s:g} s; slowest: {self._ledger.slowest()}"
             raise WarmupFailedError(msg) from error
+        except (EngineError, WarmupFailedError) as error:
+            msg = f"{error}; slowest: {self._ledger.slowest()}"
+            raise type(error)(msg) from error
         await self._open_traffic()
 
     async def _become_warm(self) -> None:
