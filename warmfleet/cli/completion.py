@@ -6,7 +6,7 @@ from click.shell_completion import get_completion_class
 __all__ = ["completion"]
 
 
-@click.command(short_help="Print a shell's completion script.")
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

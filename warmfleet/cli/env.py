@@ -15,7 +15,7 @@ from warmfleet.project import Project
 __all__ = ["env"]
 
 
-@click.command(short_help="Print the variables that bare pulumi needs.")
+@click.command()
 @json_option
 def env(as_json: bool) -> None:
     """Print what bare `pulumi` and `ansible-playbook` need in their environment.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["plan"]
 
 
-@click.command(short_help="Show what a spec gives, with reasons; write it.")
+@click.command()
 @click.argument("target", type=EnvironmentType(), default=DEFAULT_ENVIRONMENT)
 @click.option("--write", is_flag=True, help="Write the plan to plans/ENV.json.")
 @click.option("--check", is_flag=True, help="Exit 3 when plans/ENV.json is stale.")

@@ -7,7 +7,7 @@ from warmfleet.cli.output import print_json
 __all__ = ["schema"]
 
 
-@click.command(short_help="Print the JSON Schema of a spec.")
+@click.command()
 def schema() -> None:
     """Print the JSON Schema of a spec, for editors that complete YAML."""
     from warmfleet.spec.schema import spec_schema

@@ -72,8 +72,8 @@ def plan_warmup(
         Choice(
             budget_s,
             f"start and {_PROBES} probes of each shape take {forecast_s:.0f} s by measured speed; "
-            f"the objective is {slo.cold_start}, and a start that takes {_BUDGET_FACTOR} times that "
-            "has failed",
+            f"the objective is {slo.cold_start}, and a start that takes {_BUDGET_FACTOR} times "
+            "that has failed",
             {
                 "start_s": speed.rates.start_s,
                 "probes_s": probes_s,
