@@ -1,4 +1,7 @@
-"""What routes ask for, as annotated aliases."""
+"""What routes ask for, as annotated aliases.
+
+All are coroutines: FastAPI runs plain functions in threads, four hops for each request.
+"""
 
 from typing import Annotated, cast
 
@@ -21,27 +24,27 @@ __all__ = [
 ]
 
 
-def _settings(request: Request) -> ServiceSettings:
+async def _settings(request: Request) -> ServiceSettings:
     return cast(ServiceSettings, request.app.state.settings)
 
 
-def _engine(request: Request) -> EngineClient:
+async def _engine(request: Request) -> EngineClient:
     return cast(EngineClient, request.app.state.engine)
 
 
-def _admission(request: Request) -> Admission:
+async def _admission(request: Request) -> Admission:
     return cast(Admission, request.app.state.admission)
 
 
-def _metrics(request: Request) -> ServiceMetrics:
+async def _metrics(request: Request) -> ServiceMetrics:
     return cast(ServiceMetrics, request.app.state.metrics)
 
 
-def _machine(request: Request) -> StateMachine:
+async def _machine(request: Request) -> StateMachine:
     return cast(StateMachine, request.app.state.machine)
 
 
-def _ledger(request: Request) -> Ledger:
+async def _ledger(request: Request) -> Ledger:
     return cast(Ledger, request.app.state.ledger)
 
 
