@@ -53,7 +53,7 @@ def test_completion_scripts(shell: str, run) -> None:
 
 def test_environments_are_completed(run, project: Project, monkeypatch) -> None:  # noqa: ARG001
     monkeypatch.setenv("_WARMFLEET_COMPLETE", "zsh_complete")
-    monkeypatch.setenv("COMP_WORDS", "warmfleet plan te")
+    monkeypatch.setenv("COMP_WORDS", "warmfleet plan tes")
     monkeypatch.setenv("COMP_CWORD", "2")
 
     assert "test" in run().stdout.split()
