@@ -79,6 +79,7 @@ CHECK = [
 ]
 TEST = [
     Stage("unit", "pytest -q", 300),
+    Stage("llamacpp", "pytest -q -m llamacpp", 600),
     Stage("engine", "pytest -q -m 'engine and not machine'", 600),
     Stage("machine", "pytest -q -m 'machine and not engine'", 900, root=True),
     Stage("molecule", "molecule test --all --report", 1500, root=True),
@@ -131,7 +132,7 @@ def run(stage: Stage, *, prefix: str = "") -> Outcome:
         subprocess.Popen(
             stage.arguments,
             cwd=ROOT,
-            env=os.environ | {"NO_COLOR": "1"},  # logs are read in editors
+            env=_environment() | {"NO_COLOR": "1"},  # logs are read in editors
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
@@ -183,7 +184,14 @@ def close(outcomes: list[Outcome], seconds: float) -> int:
 def _foreground(command: list[str]) -> int:
     """Run a command of the lab on the terminal itself; its provider calls podman through sudo."""
     _keep_sudo()
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    return subprocess.run(command, cwd=ROOT, env=_environment(), check=False).returncode
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables that make sets, also when this script is called without make."""
+    path = [str(ROOT / ".venv" / "bin"), str(ROOT / ".tools" / "bin"), os.environ["PATH"]]
+    project = os.environ.get("WARMFLEET_PROJECT", str(ROOT / "stacks"))
+    return os.environ | {"PATH": os.pathsep.join(path), "WARMFLEET_PROJECT": project}
 
 
 def _names_failures(outcome: Outcome) -> bool:
