@@ -9,7 +9,7 @@ def test_the_service_restarted_with_the_new_settings_and_release(host: Host) -> 
     process = service.systemd_properties["MainPID"]
     assert "-2/bin/python" in host.check_output(f"tr '\\0' ' ' < /proc/{process}/cmdline")
     assert '"second"' in host.check_output(
-        "python3 -c \"import urllib.request as u; "
+        'python3 -c "import urllib.request as u; '
         "print(u.urlopen('http://127.0.0.1:9100/coldstart').read().decode())\""
     )
 
