@@ -4,6 +4,7 @@ export WARMFLEET_PROJECT ?= $(CURDIR)/stacks
 
 ROOMS := spec catalog plan provider stack inventory converge telemetry deploy cli inference-app edge-proxy tools
 AS_ROOT := tools/as_root.sh
+.NOTPARALLEL:  # venv needs what system installs; what can run side by side does so in stages.py
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
