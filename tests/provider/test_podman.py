@@ -114,6 +114,7 @@ def ssh(key, host_key, tmp_path, command) -> str:
 
 
 @pytest.mark.machine
+@pytest.mark.allow_hosts(["127.0.0.1", SUBNET])
 class TestHosts:
     def test_a_host_from_create_to_remove(self, podman, key, tmp_path):
         made = podman.create_host(spec())

@@ -58,7 +58,8 @@ class Engine:
                 # second one would make the engine drop its state and keep its lock.
                 process_group=0,
             )
-            status = _follow(process, log)
+            with process:
+                status = _follow(process, log)
             errors.seek(0)
             printed = errors.read()
         if status:
