@@ -26,7 +26,7 @@ from warmfleet.stack.workspace import Workspace
 pytestmark = [pytest.mark.engine, pytest.mark.machine, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = "t-stack"
+ENVIRONMENT = "t-engine"
 SSH_PORT = 23941  # gw-1; the replicas have the next two
 GATEWAY, REPLICA_1, REPLICA_2 = (
     f"warmfleet-{ENVIRONMENT}-{host}" for host in ("gw-1", "replica-1", "replica-2")

@@ -40,6 +40,7 @@ _RUN_LIMIT_S = 120
 _UP_LIMIT_S = 120
 _STOP_LIMIT_S = 3
 _POLL_S = 0.25
+_WHOLE = frozenset({"run", "start", "rm", "network"})
 _OPEN_FILES = 20_000
 _PROCESSES = 32_768
 
@@ -254,6 +255,8 @@ class Podman:
             timeout_s=limit_s,
             stdin=stdin,
             cancelled=self._cancelled,
+            # A `podman run` that is cut off leaves an address or a bridge taken for good.
+            whole=arguments[0] in _WHOLE,
         )
 
     @cached_property

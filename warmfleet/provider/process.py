@@ -1,5 +1,6 @@
 """Run a program with a time limit, a way to cancel it, and errors of one line."""
 
+import contextlib
 import os
 import subprocess
 import threading
@@ -13,6 +14,7 @@ from warmfleet.errors import StackError, ToolMissingError
 __all__ = ["Finished", "last_line", "run_program"]
 
 _POLL_S = 0.2
+_GRACE_S = 5
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,20 @@ def run_program(
     variables: Mapping[str, str] | None = None,
     folder: Path | None = None,
     cancelled: threading.Event | None = None,
+    whole: bool = False,
 ) -> Finished:
     """Run ``argv``, whatever its exit status.
+
+    A cancel, or Ctrl-C, ends the program at once. With ``whole`` it is let run to its end first,
+    within the time limit: for what must not be left half done.
 
     Raises:
         ToolMissingError: the program is not on PATH.
         StackError: it ran longer than ``timeout_s`` seconds, or ``cancelled`` was set.
     """
+    if cancelled is not None and cancelled.is_set():
+        msg = f"cancelled before {_shown(argv)}"
+        raise StackError(msg)
     try:
         process = subprocess.Popen(
             argv,
@@ -49,27 +58,20 @@ def run_program(
             cwd=folder,
             text=True,
             errors="replace",
+            # Whoever ends our process group (a terminal, the Pulumi engine) must not end this.
+            process_group=0,
         )
     except FileNotFoundError as error:
         msg = f"{argv[0]} is not on PATH; install it (make tools)"
         raise ToolMissingError(msg) from error
     deadline = time.monotonic() + timeout_s
-    given: str | None = stdin
-    while True:
-        try:
-            stdout, stderr = process.communicate(given, timeout=_POLL_S)
-        except subprocess.TimeoutExpired:
-            given = None
-            if cancelled is not None and cancelled.is_set():
-                _end(process)
-                msg = f"cancelled while running {_shown(argv)}"
-                raise StackError(msg) from None
-            if time.monotonic() > deadline:
-                _end(process)
-                msg = f"{_shown(argv)} did not end within {timeout_s:g} s"
-                raise StackError(msg) from None
-        else:
-            return Finished(process.returncode, stdout, stderr)
+    try:
+        return _communicate(process, argv, stdin, deadline, None if whole else cancelled)
+    except BaseException:
+        if whole and time.monotonic() < deadline:
+            _finish(process, deadline)
+        _end(process)
+        raise
 
 
 def last_line(text: str) -> str:
@@ -78,10 +80,40 @@ def last_line(text: str) -> str:
     return lines[-1] if lines else "no message"
 
 
+def _communicate(
+    process: subprocess.Popen[str],
+    argv: Sequence[str],
+    stdin: str,
+    deadline: float,
+    cancelled: threading.Event | None,
+) -> Finished:
+    given: str | None = stdin
+    while True:
+        try:
+            stdout, stderr = process.communicate(given, timeout=_POLL_S)
+        except subprocess.TimeoutExpired:
+            given = None
+        else:
+            return Finished(process.returncode, stdout, stderr)
+        if cancelled is not None and cancelled.is_set():
+            msg = f"cancelled while running {_shown(argv)}"
+            raise StackError(msg)
+        if time.monotonic() > deadline:
+            msg = f"{_shown(argv)} did not end within its time limit"
+            raise StackError(msg)
+
+
+def _finish(process: subprocess.Popen[str], deadline: float) -> None:
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+
+
 def _end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is not None:
+        return
     process.terminate()
     try:
-        process.communicate(timeout=5)
+        process.communicate(timeout=_GRACE_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()

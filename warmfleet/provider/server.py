@@ -5,7 +5,9 @@ a message that was written to be read as it is, and marks everything else as our
 """
 
 import asyncio
+import contextlib
 import logging
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -25,6 +27,7 @@ __all__ = ["ReadableServicer", "make_server", "run"]
 _Method = Callable[[Any, Any, Any], Awaitable[Any]]
 
 _GRACE_S = 2.0
+_POLL_S = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +84,10 @@ async def _serve(provider: Provider, version: str, engine_address: str) -> None:
     await server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    await ended.wait()
+    engine = os.getppid()
+    # An engine that was killed sends no signal; without it nobody would end this process.
+    while not ended.is_set() and os.getppid() == engine:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), _POLL_S)
     await provider.cancel()
     await server.stop(grace=_GRACE_S)

@@ -62,9 +62,12 @@ class Engine:
                 status = _follow(process, log)
             errors.seek(0)
             printed = errors.read()
+        if status < 0:
+            name = signal.Signals(-status).name
+            msg = f"pulumi {arguments[0]} of {stack} was ended by {name}; run it again"
+            raise StackError(msg)
         if status:
-            verb = arguments[0]
-            raise StackError(_explained(verb, stack, printed, log))
+            raise StackError(_explained(arguments[0], stack, printed, log))
         return log
 
     def ask(self, *arguments: str) -> Finished:

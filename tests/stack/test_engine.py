@@ -1,0 +1,83 @@
+"""How the engine is run, shown with a stand-in for the program; the real one: test_workspace."""
+
+import signal
+import threading
+
+import pytest
+
+from warmfleet.errors import StackError, ToolMissingError
+from warmfleet.project import Project
+from warmfleet.stack import engine as engine_module
+from warmfleet.stack.engine import Engine
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    (tmp_path / "Pulumi.yaml").touch()
+    monkeypatch.setattr(engine_module, "in_checkout", lambda: None)
+    monkeypatch.setattr(engine_module.sys, "prefix", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    return Engine(Project(tmp_path))
+
+
+@pytest.fixture
+def fake_pulumi(tmp_path):
+    def write(script: str) -> None:
+        path = tmp_path / "bin" / "pulumi"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    return write
+
+
+def ignore(_line: str) -> None: ...
+
+
+def test_without_pulumi_the_next_step_is_named(engine):
+    with pytest.raises(ToolMissingError, match="pulumi is not on PATH; run `make tools`"):
+        engine.command("stack", "ls")
+
+
+def test_the_engine_gets_state_and_passphrase_by_variables_only(engine, fake_pulumi, tmp_path):
+    fake_pulumi('echo "$PULUMI_BACKEND_URL $PULUMI_CONFIG_PASSPHRASE_FILE $* ${0%/*}"')
+    backend, passphrase, *arguments = engine.command("stack", "ls").split()
+    assert backend == f"file://{tmp_path}/.warmfleet/backend"
+    assert passphrase == f"{tmp_path}/.warmfleet/passphrase"
+    assert arguments == ["stack", "ls", "--non-interactive", f"{tmp_path}/bin"]
+
+
+@pytest.mark.parametrize(
+    ("printed", "message"),
+    [
+        ("error: incorrect passphrase\\nusage: ...", "incorrect passphrase"),
+        ("boom", "boom"),
+        ("", "no message"),
+    ],
+)
+def test_a_failed_command_is_one_line(engine, fake_pulumi, printed, message):
+    fake_pulumi(f"printf '{printed}' >&2; exit 255")
+    with pytest.raises(StackError) as caught:
+        engine.command("stack", "ls", "--json")
+    assert str(caught.value) == f"pulumi stack ls: {message}"
+    with pytest.raises(StackError) as caught:
+        engine.update("up", stack="test", on_event=ignore)
+    assert str(caught.value) == f"pulumi up of test failed: {message}"
+
+
+def test_an_engine_that_was_killed_is_told_apart(engine, fake_pulumi):
+    fake_pulumi("kill -9 $$")
+    with pytest.raises(StackError, match="pulumi up of test was ended by SIGKILL"):
+        engine.update("up", stack="test", on_event=ignore)
+
+
+def test_ctrl_c_reaches_the_engine_once_and_waits_for_it(engine, fake_pulumi, tmp_path):
+    fake_pulumi(
+        "trap 'echo INT >> signals; sleep 0.5; echo saved >> signals; exit 1' INT\n"
+        "echo '{}'; i=0; while [ $i -lt 600 ]; do sleep 0.1; i=$((i+1)); done"
+    )
+    pid = engine_module.os.getpid()
+    threading.Timer(0.5, engine_module.os.kill, (pid, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.update("up", stack="test", on_event=ignore)
+    assert (tmp_path / "signals").read_text() == "INT\nsaved\n"
