@@ -23,8 +23,8 @@ def content_root() -> Path:
     Raises:
         ToolMissingError: neither a packaged copy nor a checkout is there.
     """
-    # A checkout is looked at first although a wheel is the usual case: an editable install drops a
-    # stale copy of the content beside the package, which must never win over the files being edited.
+    # A checkout is looked at first although a wheel is the usual case: an editable install drops
+    # a stale copy of the content beside the package, and the files being edited must win over it.
     if (checkout := in_checkout()) is not None:
         return checkout
     packaged = _PACKAGE / "_content"

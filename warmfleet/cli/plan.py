@@ -21,8 +21,11 @@ __all__ = ["plan"]
 @click.option("--write", is_flag=True, help="Write the plan to plans/ENV.json.")
 @click.option("--check", is_flag=True, help="Exit 3 when plans/ENV.json is stale.")
 @click.option("--explain", metavar="FIELD", help="Show one choice: its numbers and their source.")
+@click.option("--markdown", is_flag=True, help="Print a page for a pull request.")
 @json_option
-def plan(target: str, write: bool, check: bool, explain: str | None, as_json: bool) -> None:
+def plan(
+    target: str, write: bool, check: bool, explain: str | None, markdown: bool, as_json: bool
+) -> None:
     """Plan TARGET, an environment of the project or a spec file (default: lab).
 
     Every choice is printed with its reason. Nothing is rented or changed.
@@ -31,6 +34,9 @@ def plan(target: str, write: bool, check: bool, explain: str | None, as_json: bo
 
     if write and check:
         msg = "--write and --check exclude each other"
+        raise click.UsageError(msg, click.get_current_context())
+    if markdown and (as_json or explain):
+        msg = "--markdown is a form of its own: leave out --json and --explain"
         raise click.UsageError(msg, click.get_current_context())
     project, environment, spec = _where(target)
     if check:
@@ -44,7 +50,12 @@ def plan(target: str, write: bool, check: bool, explain: str | None, as_json: bo
         project, environment = _environment(project, environment, "--write")
         lock.write_lock(planned, project.plan_file(environment))
         click.echo(f"wrote {project.plan_file(environment)}", err=True)
-    _show(planned, explain=explain, as_json=as_json)
+    if markdown:
+        from warmfleet.plan.page import render_page
+
+        click.echo(render_page(planned), nl=False)
+    else:
+        _show(planned, explain=explain, as_json=as_json)
     if check:
         click.echo(f"plan {environment} is what its spec gives", err=True)
 
