@@ -2,13 +2,23 @@
 
 import asyncio
 import json
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 
 from tests.edge_proxy.gateway import API_KEY, HOST, Gateway
 
-__all__ = ["PROBE_INTERVAL_S", "READ_TIMEOUT_S", "chat", "post_and_leave", "wait_for_health"]
+__all__ = [
+    "PROBE_INTERVAL_S",
+    "READ_TIMEOUT_S",
+    "chat",
+    "connect",
+    "post_and_leave",
+    "wait_for_health",
+]
 
 READ_TIMEOUT_S = 3.0
 PROBE_INTERVAL_S = 0.4
@@ -33,13 +43,25 @@ async def post_and_leave(gateway: Gateway, left: asyncio.Event, **script: Any) -
 
     Not with aiohttp: over TLS it leaves the TCP connection open until the other side says goodbye.
     """
-    _, writer = await asyncio.open_connection(
-        HOST, gateway.variables["edge_proxy_listen_port"], ssl=gateway.tls()
+    async with connect(gateway, gateway.tls()) as (_, writer):
+        body = json.dumps({"model": "chat", **script})
+        writer.write(
+            "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
+            f"Authorization: Bearer {API_KEY}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+        )
+        await left.wait()
+
+
+@asynccontextmanager
+async def connect(
+    gateway: Gateway, context: ssl.SSLContext
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """Open one TLS connection and drop it, without a goodbye, at the end of the block."""
+    reader, writer = await asyncio.open_connection(
+        HOST, gateway.variables["edge_proxy_listen_port"], ssl=context
     )
-    body = json.dumps({"model": "chat", **script})
-    writer.write(
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
-        f"Authorization: Bearer {API_KEY}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
-    )
-    await left.wait()
-    writer.transport.abort()
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+        await asyncio.sleep(0.01)  # the loop closes the socket in its next rounds

@@ -33,10 +33,9 @@ class FakeReplica:
     cold_hits: int = 0
     in_flight: int = 0
     most_in_flight: int = 0
-    connections: set[int] = field(default_factory=set)
+    connections: set[asyncio.Transport] = field(default_factory=set)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)
-    _reused: set[int] = field(default_factory=set)
     _runners: list[web.AppRunner] = field(default_factory=list)
 
     async def start(self) -> None:
@@ -95,8 +94,8 @@ class FakeReplica:
         self.cold_hits += not self.ready
         self.served.append(script.get("id", ""))
         self.headers.append(request.headers.copy())
-        used_before = id(transport) in self.connections
-        self.connections.add(id(transport))
+        used_before = transport in self.connections
+        self.connections.add(transport)
         if self.crash or (self.close_reused and used_before):
             transport.abort()
             return web.Response()

@@ -9,7 +9,7 @@ import warnings
 import aiohttp
 import pytest
 
-from tests.edge_proxy.clients import READ_TIMEOUT_S, chat, post_and_leave
+from tests.edge_proxy.clients import READ_TIMEOUT_S, chat, connect, post_and_leave
 from tests.edge_proxy.conftest import Fleet
 from tests.edge_proxy.fake_replica import FakeReplica
 from tests.edge_proxy.gateway import API_KEY, Gateway
@@ -169,24 +169,17 @@ async def test_models_are_told_apart_by_the_body(
 async def test_http2_and_modern_tls_only(gateway: Gateway) -> None:
     context = gateway.tls()
     context.set_alpn_protocols(["h2", "http/1.1"])
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", gateway.variables["edge_proxy_listen_port"], ssl=context
-    )
-    tls = writer.get_extra_info("ssl_object")
-    assert (tls.selected_alpn_protocol(), tls.version()) == ("h2", "TLSv1.3")
-    writer.close()
+    async with connect(gateway, context) as (_, writer):
+        tls = writer.get_extra_info("ssl_object")
+        assert (tls.selected_alpn_protocol(), tls.version()) == ("h2", "TLSv1.3")
     assert not await _speaks(gateway, ssl.TLSVersion.TLSv1_1)
     assert await _speaks(gateway, ssl.TLSVersion.TLSv1_2)
-    del reader
 
 
 async def test_malformed_request_gets_the_same_form(gateway: Gateway) -> None:
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", gateway.variables["edge_proxy_listen_port"], ssl=gateway.tls()
-    )
-    writer.write(b"GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n")
-    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
-    writer.close()
+    async with connect(gateway, gateway.tls()) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n")
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 400")
     assert json.loads(body)["error"]["code"] == "bad_request"
 
@@ -198,10 +191,7 @@ async def _speaks(gateway: Gateway, version: ssl.TLSVersion) -> bool:
         warnings.simplefilter("ignore", DeprecationWarning)  # that it is old is the point
         context.minimum_version = context.maximum_version = version
     try:
-        _, writer = await asyncio.open_connection(
-            "127.0.0.1", gateway.variables["edge_proxy_listen_port"], ssl=context
-        )
+        async with connect(gateway, context):
+            return True
     except (ssl.SSLError, ConnectionError):
         return False
-    writer.close()
-    return True
