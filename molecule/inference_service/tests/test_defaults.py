@@ -18,6 +18,11 @@ def _admin(host: Host, path: str) -> tuple[int, dict[str, object]]:
     return status, body
 
 
+@pytest.fixture(scope="module")
+def properties(host: Host) -> dict[str, str]:
+    return host.service(UNIT).systemd_properties
+
+
 def test_the_unit_is_active_because_the_service_is_ready(host: Host) -> None:
     service = host.service(UNIT)
     assert service.is_running
@@ -64,8 +69,8 @@ def test_the_ledger_of_this_start_is_on_disk(host: Host) -> None:
         ("TimeoutStopUSec", "15s"),
     ],
 )
-def test_the_sandbox_is_in_force(host: Host, name: str, value: str) -> None:
-    assert host.service(UNIT).systemd_properties[name] == value
+def test_the_sandbox_is_in_force(properties: dict[str, str], name: str, value: str) -> None:
+    assert properties[name] == value
 
 
 def test_the_process_itself_is_confined(host: Host) -> None:
