@@ -1,6 +1,8 @@
-"""How much work is let in at once, and the means to end it when the replica must go."""
+"""How much work is let in and done at once, and the means to end it when the replica must go."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
 from inference_app.api_errors import ApiError
 
@@ -15,14 +17,17 @@ class Ticket:
 
 
 class Admission:
-    """Counts requests in flight and refuses more than the limit.
+    """Counts requests in flight, refuses more than the limit, hands out the engine's slots.
 
     Args:
-        limit: most requests at once, queued ones in the engine included.
+        limit: most requests at once, those that wait for a slot included.
+        slots: most requests in the engine at once.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, slots: int) -> None:
         self._limit = limit
+        self._slots = asyncio.Semaphore(slots)
+        self._waiting = 0
         self._tickets: set[Ticket] = set()
         self._closed: ApiError | None = None
 
@@ -30,6 +35,11 @@ class Admission:
     def in_flight(self) -> int:
         """Requests that are here now."""
         return len(self._tickets)
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for a slot; they are in flight too."""
+        return self._waiting
 
     def enter(self) -> Ticket:
         """Let one request in.
@@ -54,6 +64,19 @@ class Admission:
     def leave(self, ticket: Ticket) -> None:
         """End one request's stay."""
         self._tickets.discard(ticket)
+
+    @contextlib.asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Hold a slot of the engine, first come first served; cancelling gives up the place."""
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
 
     def close(self, reason: ApiError) -> int:
         """Refuse what comes and cut what is here, for one reason; return how many were cut."""

@@ -94,14 +94,18 @@ class GenerationResponse(Response):
 
     async def _generate(self) -> Outcome:
         try:
-            async with asyncio.timeout(self._generation_s):
-                async with self._engine.chat(self._request.body) as reply:
-                    if reply.status != _OK:
-                        raise engine_error(reply.status, await reply.error_body())
-                    if self._request.stream:
-                        await self._relay(reply)
-                    else:
-                        await self._assemble(reply)
+            # The clock starts with the slot: the timeout chain counts the wait for one apart.
+            async with (
+                self._admission.slot(),
+                asyncio.timeout(self._generation_s),
+                self._engine.chat(self._request.body) as reply,
+            ):
+                if reply.status != _OK:
+                    raise engine_error(reply.status, await reply.error_body())
+                if self._request.stream:
+                    await self._relay(reply)
+                else:
+                    await self._assemble(reply)
         except TimeoutError:
             await self._last_words(
                 ApiError(

@@ -82,6 +82,10 @@ class ServiceMetrics:
             f"{_PREFIX}_in_flight", "Requests that are here now", registry=self._registry
         )
         in_flight.set_function(lambda: admission.in_flight)
+        waiting = Gauge(
+            f"{_PREFIX}_waiting", "Requests that wait for a slot", registry=self._registry
+        )
+        waiting.set_function(lambda: admission.waiting)
         state = Gauge(
             f"{_PREFIX}_state", "1 for the state of the replica", ["state"], registry=self._registry
         )

@@ -45,7 +45,7 @@ class Service:
         self._ledger = ledger
         self._started = started
         self._machine = StateMachine()
-        self._admission = Admission(settings.limits.max_in_flight)
+        self._admission = Admission(settings.limits.max_in_flight, settings.engine.slots)
         self._metrics = ServiceMetrics(self._machine, self._admission)
         self._stop = asyncio.Event()
         self._launcher = launcher_for(settings)

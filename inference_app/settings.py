@@ -104,7 +104,7 @@ class LimitSettings(_Settings):
 class TimeoutSettings(_Settings):
     """This service's links of the timeout chain that the planner solved."""
 
-    generation_s: float = Field(gt=0, description="longest a generation may take")
+    generation_s: float = Field(gt=0, description="longest a generation may hold its slot")
     keep_alive_s: float = Field(gt=0, description="idle connections; longer than the proxy's")
     probe_interval_s: float = Field(gt=0, description="how often the proxy asks /readyz")
     drain_s: float = Field(gt=0, description="in-flight work may end within this after SIGTERM")

@@ -53,10 +53,12 @@ class _FakeEngineClient:
 
     def __init__(self, status: int, chunks: list[bytes | Exception | None]) -> None:
         self._reply = _FakeReply(status, chunks)
+        self.asked = False
         self.left = asyncio.Event()
 
     @contextlib.asynccontextmanager
     async def chat(self, _body: bytes) -> AsyncIterator[_FakeReply]:
+        self.asked = True
         try:
             yield self._reply
         finally:
@@ -74,9 +76,10 @@ class _Call:
         include_usage: bool = False,
         status: int = 200,
         generation_s: float = 20.0,
+        admission: Admission | None = None,
     ) -> None:
         self.engine = _FakeEngineClient(status, chunks)
-        self.admission = Admission(1)
+        self.admission = admission or Admission(1, 1)
         self.sent: list[Message] = []
         self.gone = asyncio.Event()
         self.spoke = asyncio.Event()
@@ -105,7 +108,7 @@ class _Call:
 
     async def finish(self) -> "_Call":
         await asyncio.wait_for(self.task, 20)
-        assert self.engine.left.is_set(), "the engine's connection is given up"
+        assert self.engine.left.is_set() is self.engine.asked, "its connection is given up"
         assert self.admission.in_flight == 0, "the ticket is given back"
         return self
 
@@ -231,8 +234,27 @@ async def test_a_client_that_does_not_read_holds_no_slot_beyond_the_deadline(
     assert call.outcome() == "timed_out"
 
 
+async def test_requests_wait_for_a_slot_in_their_order() -> None:
+    admission = Admission(4, 1)
+    calls = [_Call([_event("a"), None], admission=admission) for _ in range(4)]
+    await asyncio.wait_for(calls[0].spoke.wait(), 20)
+    assert [call.engine.asked for call in calls] == [True, False, False, False]
+    assert admission.waiting == 3
+    calls[1].gone.set()
+    await asyncio.wait_for(calls[1].task, 20)
+    assert (calls[1].outcome(), admission.waiting) == ("cancelled", 2)
+    calls[0].gone.set()
+    await asyncio.wait_for(calls[2].spoke.wait(), 20)
+    assert [call.engine.asked for call in calls] == [True, False, True, False]
+    assert admission.close(ApiError(503, "stopping", code="unavailable")) == 2
+    await asyncio.wait_for(asyncio.gather(*(call.task for call in calls)), 20)
+    assert [call.outcome() for call in calls[2:]] == ["cut", "cut"]
+    assert calls[3].status == 503
+    assert (admission.waiting, admission.in_flight) == (0, 0)
+
+
 async def test_a_full_admission_names_the_limit() -> None:
-    admission = Admission(2)
+    admission = Admission(2, 1)
     tickets = [admission.enter(), admission.enter()]
     with pytest.raises(ApiError, match="2 requests are in flight") as caught:
         admission.enter()

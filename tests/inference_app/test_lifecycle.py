@@ -226,6 +226,29 @@ async def test_a_generation_has_a_deadline(tmp_path: Path) -> None:
         assert b"longer than 0.5 s" in whole
 
 
+async def test_the_wait_for_a_slot_is_no_part_of_the_deadline(tmp_path: Path) -> None:
+    document = settings_document(tmp_path, tokens_per_s=80)  # 32 tokens take 0.4 s
+    document["engine"]["slots"] = 1
+    document["timeouts"]["generation_s"] = 1.0
+    async with local_replica(document) as replica:
+        began = asyncio.get_running_loop().time()
+        answers = await asyncio.gather(
+            *(_raw(replica, chat_body(max_tokens=32, stream=True)) for _ in range(4))
+        )
+        assert asyncio.get_running_loop().time() - began > 1.5, "they went one by one"
+        for status, body in answers:
+            assert status == 200, body
+            assert len(text_of(events_of(body)).split()) == 32
+
+
+async def test_more_probes_than_slots_wait_for_one_another(tmp_path: Path) -> None:
+    document = settings_document(tmp_path)
+    document["engine"]["slots"] = 1
+    document["warmup"]["shapes"][0]["concurrency"] = 4
+    async with local_replica(document) as replica:
+        assert replica.ledger()["failure"] is None
+
+
 async def test_a_start_that_hangs_fails_at_its_budget_and_says_where(tmp_path: Path) -> None:
     document = settings_document(tmp_path, start_fault="hang")
     document["warmup"]["budget_s"] = 2.5
