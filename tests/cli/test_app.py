@@ -4,6 +4,7 @@ import importlib
 import json
 import logging
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -126,6 +127,50 @@ def test_interrupt_ends_with_130(run, fails) -> None:
     result = run("fail")
 
     assert (result.stderr.strip(), result.exit_code) == ("error: interrupted", 130)
+
+
+WAITING = """\
+import sys, time, types, click
+from warmfleet.cli import main
+from warmfleet.cli.commands import COMMANDS, CommandEntry
+
+@click.command()
+def wait():
+    try:
+        print("waiting", flush=True)
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("ending", flush=True)
+        sys.stdin.readline()
+        print("ended", flush=True)
+        raise
+
+sys.modules["waiting"] = types.SimpleNamespace(__name__="waiting", wait=wait)
+COMMANDS["wait"] = CommandEntry("waiting", "Wait.")
+main(["wait"])
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_each_signal_that_ends_lets_a_command_end_in_order(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITING],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(number)
+        assert process.stdout.readline() == "ending\n"
+        for again in (signal.SIGTERM, signal.SIGHUP) if number != signal.SIGINT else ():
+            process.send_signal(again)
+        stdout, stderr = process.communicate("\n", timeout=30)
+
+    assert (stdout, stderr.strip()) == ("ended\n", "error: interrupted")
+    assert process.returncode == 128 + number
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,11 @@ import functools
 import importlib
 import logging
 import os
+import signal
 import sys
-from collections.abc import Callable, MutableMapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -21,7 +24,7 @@ __all__ = ["DEBUG_VARIABLE", "main"]
 DEBUG_VARIABLE = "WARMFLEET_DEBUG"
 """Set to anything: unexpected errors show their traceback, as ``--verbose`` does."""
 
-_FAILED, _USAGE, _INTERRUPTED = 1, 2, 130
+_FAILED, _USAGE, _SIGNALLED = 1, 2, 128
 
 
 class _LazyGroup(click.Group):
@@ -65,10 +68,39 @@ class _LazyGroup(click.Group):
         )
         if not standalone_mode:
             return run()
-        sys.exit(_guarded(run, arguments))
+        with _end_signals_as_interrupt() as received:
+            sys.exit(_guarded(run, arguments, received))
 
 
-def _guarded(run: Callable[[], Any], arguments: list[str]) -> int:
+@contextmanager
+def _end_signals_as_interrupt() -> Iterator[list[int]]:
+    """Make SIGTERM and SIGHUP do what Ctrl-C does: children are ended in order. Yields them.
+
+    Only the first one counts: a terminal that closes and ``make`` that is ended send several.
+    """
+    received: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> None:
+        received.append(number)
+        if len(received) == 1:
+            # Whoever runs children may have a handler of its own; a shell's "&" ignores SIGINT.
+            current = signal.getsignal(signal.SIGINT)
+            (current if callable(current) else signal.default_int_handler)(signal.SIGINT, frame)
+
+    mine: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():
+        both = (signal.SIGTERM, signal.SIGHUP)
+        mine = [number for number in both if signal.getsignal(number) == signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, interrupt)
+    try:
+        yield received
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _guarded(run: Callable[[], Any], arguments: list[str], received: list[int]) -> int:
     """Run, and return the exit status; whatever goes wrong is one line on stderr."""
     as_json = _asks_for_json(arguments)
     try:
@@ -86,7 +118,7 @@ def _guarded(run: Callable[[], Any], arguments: list[str]) -> int:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         output.print_error("interrupted", "interrupted", as_json=as_json)
-        return _INTERRUPTED
+        return _SIGNALLED + (received[0] if received else signal.SIGINT)
     except OSError as error:
         if error.errno != errno.EPIPE:
             return _unexpected(error, as_json=as_json)
