@@ -10,10 +10,12 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -182,9 +184,22 @@ def close(outcomes: list[Outcome], seconds: float) -> int:
 
 
 def _foreground(command: list[str]) -> int:
-    """Run a command of the lab on the terminal itself; its provider calls podman through sudo."""
+    """Run a command of the lab on the terminal itself; its provider calls podman through sudo.
+
+    It holds Pulumi's lock, so it ends in its own time: the terminal's Ctrl-C reaches it without us.
+    """
     _keep_sudo()
-    return subprocess.run(command, cwd=ROOT, env=_environment(), check=False).returncode
+    signal.signal(signal.SIGINT, lambda *_: None)
+    process = subprocess.Popen(command, cwd=ROOT, env=_environment())
+    _on_end_signals(lambda number, _: process.send_signal(number))
+    status = process.wait()
+    return status if status >= 0 else 128 - status
+
+
+def _on_end_signals(handler: Callable[[int, object], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup's wish
+            signal.signal(number, handler)
 
 
 def _environment() -> dict[str, str]:
@@ -246,6 +261,7 @@ def _show(line: str) -> None:
 
 
 if __name__ == "__main__":
+    _on_end_signals(lambda number, _: sys.exit(128 + number))
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:

@@ -3,12 +3,18 @@
 import os
 import re
 import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from tests.tools.loading import load_tool
+from tests.tools.loading import TOOLS, load_tool
 
 
 @pytest.fixture
@@ -123,3 +129,52 @@ def test_later_stages_run_after_a_failed_one(
 @pytest.mark.parametrize("arguments", [["nothing"], ["check", "nothing"]])
 def test_unknown_names_are_usage_errors(stages: ModuleType, arguments: list[str]) -> None:
     assert stages.main(arguments) == 2
+
+
+def program(path: Path, body: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+@contextmanager
+def script(checkout: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a copy of the script in a checkout of fake programs, in a process group of its own."""
+    program(checkout / "bin" / "sudo", "exit 1")
+    (checkout / "tools").mkdir(exist_ok=True)
+    copy = shutil.copy(TOOLS / "stages.py", checkout / "tools")
+    with subprocess.Popen(
+        [sys.executable, copy, *arguments],
+        env=os.environ | {"PATH": f"{checkout / 'bin'}:{os.environ['PATH']}"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+# It takes longer to end than subprocess.run() would let it.
+IN_ORDER = "trap 'trap : INT; echo ending; sleep 1; echo in order; exit {status}' {name}"
+
+
+@pytest.mark.parametrize(("name", "whole_group"), [("INT", True), ("TERM", False), ("HUP", True)])
+def test_a_command_of_the_lab_ends_in_its_own_time(
+    tmp_path: Path, name: str, whole_group: bool
+) -> None:
+    number = signal.Signals[f"SIG{name}"]
+    body = IN_ORDER.format(status=128 + number, name=name)
+    body += "\necho ready\nwhile :; do sleep 0.1; done"
+    program(tmp_path / ".venv" / "bin" / "warmfleet", body)
+    with script(tmp_path, "down") as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        # A terminal signals everybody in the foreground, others only the process they started.
+        (os.killpg if whole_group else os.kill)(process.pid, number)
+        assert process.stdout.readline() == "ending\n"
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(20) == 128 + number
+        assert process.stdout.read() == "in order\n"
