@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from warmfleet.provider.podman import Podman
+
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = "e2e"
 UP_LIMIT_S = 900
@@ -94,6 +96,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def fleet(project: Path) -> Iterator[Fleet]:
     fleet = Fleet(project)
+    Podman().remove_network(f"warmfleet-{ENVIRONMENT}")  # with hosts that a killed run left
     planned = fleet.run("warmfleet", "plan", ENVIRONMENT, "--write")
     assert planned.returncode == 0, planned.stderr
     yield fleet

@@ -7,6 +7,7 @@ import json
 import ssl
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,10 @@ REPLICAS = ["replica-1", "replica-2"]
 
 
 @pytest.fixture
-def client(first_up: Any) -> openai.OpenAI:
-    return _client(first_up["status"], Path(first_up["status"]["api_key_file"]).read_text())
+def client(first_up: Any) -> Iterator[openai.OpenAI]:
+    key = Path(first_up["status"]["api_key_file"]).read_text()
+    with _client(first_up["status"], key) as client:
+        yield client
 
 
 def _client(status: Any, key: str) -> openai.OpenAI:
@@ -124,8 +127,11 @@ def test_the_openai_client_gets_whole_and_streamed_answers(client: openai.OpenAI
 
 
 def test_a_wrong_key_and_an_unknown_model_are_told_so(client: openai.OpenAI, first_up: Any) -> None:
-    with pytest.raises(openai.AuthenticationError):
-        _ask(_client(first_up["status"], "wf-wrong"), "hello")
+    with (
+        _client(first_up["status"], "wf-wrong") as stranger,
+        pytest.raises(openai.AuthenticationError),
+    ):
+        _ask(stranger, "hello")
     with pytest.raises(openai.NotFoundError):
         client.chat.completions.create(
             model="nobody", messages=[{"role": "user", "content": "hello"}]

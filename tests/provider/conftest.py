@@ -34,7 +34,10 @@ class FakeBackend:
     def create_network(self, spec: NetworkSpec) -> None:
         self._change("create_network", spec.name)
         self.networks[spec.name] = NetworkState(
-            name=spec.name, subnet=spec.subnet, environment=spec.environment
+            name=spec.name,
+            subnet=spec.subnet,
+            environment=spec.environment,
+            owner=spec.owner,
         )
 
     def remove_network(self, name: str) -> None:
@@ -56,6 +59,7 @@ class FakeBackend:
             container_id=f"id-{self._made}",
             running=True,
             environment=spec.environment,
+            owner=spec.owner,
             digest=spec.digest(),
             image=spec.image,
             address=spec.private_address,

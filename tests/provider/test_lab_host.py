@@ -79,6 +79,14 @@ class TestCheck:
         assert "published_ports" in reasons(host.check(host_inputs))
         assert state["started"]
 
+    def test_a_host_of_another_checkout_is_refused_by_name(self, host, host_inputs, backend, state):
+        backend.busy_ports = {2211}
+        backend.hosts[CONTAINER] = backend.hosts[CONTAINER].model_copy(update={"owner": "f" * 16})
+        [failure] = host.check(host_inputs)
+        assert failure.property == "name"
+        assert failure.reason.startswith(f"container {CONTAINER} belongs to another checkout")
+        assert host.read(CONTAINER, state) is None
+
     def test_a_missing_image_is_found_before_the_update(self, host, host_inputs):
         failures = reasons(host.check({**host_inputs, "image": "localhost/gone:1"}))
         assert failures["image"].startswith("localhost/gone:1 is not on this machine")

@@ -4,7 +4,7 @@ from warmfleet.errors import StackError
 from warmfleet.provider.lab_network import LabNetwork
 from warmfleet.provider.resource import Change
 
-INPUTS = {"environment": "test", "subnet": "192.0.2.0/24"}
+INPUTS = {"environment": "test", "owner": "0123456789abcdef", "subnet": "192.0.2.0/24"}
 
 
 @pytest.fixture
@@ -26,6 +26,11 @@ def test_create_read_and_delete(network, backend):
     network.delete("warmfleet-test")
     assert backend.networks == {}
     assert network.read("warmfleet-test", state) is None
+
+
+def test_the_network_of_another_checkout_is_not_it(network):
+    state = network.create(INPUTS)
+    assert network.read("warmfleet-test", {**state, "owner": "f" * 16}) is None
 
 
 def test_a_failed_read_is_no_proof_of_absence(network, backend):

@@ -43,6 +43,16 @@ class TestFlags:
         assert "--privileged" not in _run_arguments(spec())
         assert "--privileged" in _run_arguments(spec(privileged=True))
 
+    def test_a_host_keeps_one_mac_address_of_its_own(self):
+        def mac(**changes):
+            arguments = _run_arguments(spec(**changes))
+            return arguments[arguments.index("--mac-address") + 1]
+
+        assert mac() == mac(memory_mb=512)
+        assert mac() != mac(name="warmfleet-t-podman-b")
+        assert mac() != mac(owner="0123456789abcdef")
+        assert int(mac().split(":")[0], 16) & 0b11 == 0b10  # local, unicast
+
     def test_a_changed_limit_changes_the_digest(self):
         assert spec().digest() == spec().digest()
         assert spec().digest() != spec(memory_mb=512).digest()
@@ -144,6 +154,11 @@ class TestHosts:
         assert not podman.find_host(made.name).running
         podman.start_host(made.name)
         assert podman.open_host(made.name, public_key) == host_key
+
+        # Of another checkout: refused, and untouched.
+        with pytest.raises(StackError, match="belongs to environment 't-podman' of another che"):
+            podman.create_host(spec(owner="0123456789abcdef"))
+        assert podman.find_host(made.name).container_id == made.container_id
 
         # Another limit: another container.
         replaced = podman.create_host(spec(memory_mb=320))

@@ -16,7 +16,7 @@ import pytest
 from warmfleet.errors import StackError
 from warmfleet.plan.lock import plan_environment, write_lock
 from warmfleet.project import Project
-from warmfleet.provider.backend import HostSpec
+from warmfleet.provider.backend import HostSpec, owner_of
 from warmfleet.provider.image import image_tag
 from warmfleet.provider.podman import Podman
 from warmfleet.stack.credentials import Credentials
@@ -76,6 +76,7 @@ def project(tmp_path_factory):
     (project.root / "Pulumi.yaml").write_text(settings)
     write_spec(project)
     lock(project)
+    Podman().remove_network(f"warmfleet-{ENVIRONMENT}")  # with hosts that a killed run left
     yield project
     Podman().remove_network(f"warmfleet-{ENVIRONMENT}")  # only when a test left it
 
@@ -191,16 +192,34 @@ def test_a_busy_port_is_one_clear_line(workspace):
     assert workspace.up(ignore).changes["create"] == 1
 
 
-def test_what_a_killed_run_left_is_replaced(workspace):
+def test_what_a_killed_run_left_is_replaced(workspace, project):
     podman("rm", "--force", "--time", "2", REPLICA_2)
-    Podman().create_host(
-        HostSpec(name=REPLICA_2, hostname="x", environment=ENVIRONMENT, image=image_tag())
+    key = Credentials(project.environment_state(ENVIRONMENT)).ssh_public_key
+    left = HostSpec(
+        name=REPLICA_2,
+        hostname="x",
+        environment=ENVIRONMENT,
+        owner=owner_of(key),
+        image=image_tag(),
     )
+    Podman().create_host(left)
     result = workspace.up(ignore)
     assert podman("exec", REPLICA_2, "hostname") == "replica-2"
     assert len(containers()) == 3
     assert workspace.up(ignore).changes == UNCHANGED
     assert result.fleet == workspace.fleet()
+
+
+def test_a_second_checkout_is_refused_before_it_touches_anything(workspace, tmp_path, project):
+    other = Project(tmp_path / "stacks")
+    shutil.copytree(project.root, other.root, ignore=shutil.ignore_patterns(".warmfleet"))
+    before = containers()
+    with pytest.raises(StackError, match="another checkout on this machine") as caught:
+        Workspace(other, ENVIRONMENT).up(ignore)
+    assert "\n" not in str(caught.value)
+    Workspace(other, ENVIRONMENT).destroy(ignore)
+    assert containers() == before
+    assert workspace.up(ignore).changes == UNCHANGED
 
 
 def test_a_stale_lock_is_refused_with_one_line(workspace, project):
@@ -228,7 +247,9 @@ def test_a_lock_names_its_holder(workspace, project):
         with pytest.raises(StackError, match=r"locked by someone@elsewhere .*; wait until that"):
             workspace.up(ignore)
         held.write_text(json.dumps({**content, "hostname": socket.gethostname()}))
-        with pytest.raises(StackError, match=r"that is gone; unlock it: pulumi cancel --yes"):
+        with pytest.raises(
+            StackError, match=r"is gone; unlock it: cd .* match=r"that is gone; unlock it: cd .* && pulumi cancel --yes"match=r"that is gone; unlock it: cd .* && pulumi cancel --yes" pulumi cancel"
+        ):
             workspace.up(ignore)
     finally:
         held.unlink()

@@ -8,17 +8,28 @@ from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = [
     "ENVIRONMENT_LABEL",
+    "OWNER_LABEL",
     "Backend",
     "HostSpec",
     "HostState",
     "NetworkSpec",
     "NetworkState",
     "container_name",
+    "environment_of",
     "network_name",
+    "owner_of",
 ]
 
 ENVIRONMENT_LABEL = "warmfleet.environment"
 """Marks what is ours; nothing without it is ever adopted, changed or removed."""
+
+OWNER_LABEL = "warmfleet.owner"
+"""Tells apart environments of the same name in two checkouts of one machine."""
+
+
+def owner_of(authorized_key: str) -> str:
+    """Return who owns what is made for this public key: each environment has a key of its own."""
+    return hashlib.sha256(authorized_key.split()[1].encode()).hexdigest()[:16]
 
 
 def network_name(environment: str) -> str:
@@ -40,6 +51,7 @@ class NetworkSpec(_Model):
 
     name: str
     environment: str
+    owner: str = ""
     subnet: str
 
 
@@ -49,6 +61,7 @@ class NetworkState(_Model):
     name: str
     subnet: str
     environment: str | None = Field(description="None: not ours")
+    owner: str = ""
 
 
 class HostSpec(_Model):
@@ -57,6 +70,7 @@ class HostSpec(_Model):
     name: str = Field(description="name of the container")
     hostname: str
     environment: str
+    owner: str = ""
     image: str
     network: str | None = None
     private_address: str | None = None
@@ -79,6 +93,7 @@ class HostState(_Model):
     container_id: str
     running: bool
     environment: str | None = Field(description="None: not ours")
+    owner: str = ""
     digest: str | None = Field(description="HostSpec.digest() that it was made from")
     image: str
     address: str | None = Field(description="in its network; None while stopped")
@@ -133,6 +148,6 @@ class Backend(Protocol):
         ...
 
 
-def owner(labels: Mapping[str, str] | None) -> str | None:
+def environment_of(labels: Mapping[str, str] | None) -> str | None:
     """Return the environment that labels name, None for what is not ours."""
     return (labels or {}).get(ENVIRONMENT_LABEL)

@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from warmfleet.provider.backend import Backend, HostSpec, HostState, container_name
+from warmfleet.provider.backend import (
+    Backend,
+    HostSpec,
+    HostState,
+    container_name,
+    owner_of,
+)
 from warmfleet.provider.codec import unknown_names
 from warmfleet.provider.resource import Change, Failure, Inputs, Resource
 
@@ -76,8 +82,8 @@ class LabHost(Resource):
         unsure = {failure.property.split(".")[0] for failure in failures} | unknown_names(news)
         if "image" not in unsure:
             failures += self._missing_image(news["image"])
-        if not unsure & {"environment", "name", "published_ports"}:
-            failures += self._busy_ports(self.identity(news), news["published_ports"])
+        if not unsure & {"environment", "name", "published_ports", "authorized_key"}:
+            failures += self._taken(news)
         return failures
 
     def diff(self, state: Mapping[str, Any], news: Mapping[str, Any]) -> list[Change]:
@@ -100,6 +106,8 @@ class LabHost(Resource):
         """Return the host as found; a container with its name that is not ours is not it."""
         found = self._backend.find_host(identity)
         if found is None or found.environment is None:
+            return None
+        if found.owner != owner_of(state["authorized_key"]):
             return None
         # Another container in its place (made by hand) has another host key: it is opened anew.
         same = found.container_id == state.get("container_id")
@@ -139,6 +147,7 @@ class LabHost(Resource):
             name=self.identity(news),
             hostname=news["name"],
             environment=news["environment"],
+            owner=owner_of(news["authorized_key"]),
             image=news["image"],
             network=news["network"],
             private_address=news["private_address"],
@@ -154,12 +163,21 @@ class LabHost(Resource):
         reason = f"{image} is not on this machine; build it (python -m warmfleet.provider.image)"
         return [Failure("image", reason)]
 
-    def _busy_ports(self, identity: str, published: Mapping[str, int]) -> list[Failure]:
-        busy = [port for port in published.values() if not self._backend.port_is_free(port)]
-        if not busy:
-            return []
-        found = self._backend.find_host(identity)
-        ours = set(found.published_ports.values()) if found and found.environment else set()
+    def _taken(self, news: Mapping[str, Any]) -> list[Failure]:
+        """Return what of this host's is somebody else's: its name, or ports."""
+        published = news["published_ports"].values()
+        busy = [port for port in published if not self._backend.port_is_free(port)]
+        found = self._backend.find_host(self.identity(news))
+        if found is None or found.environment is None:
+            ours = set()
+        elif found.owner == owner_of(news["authorized_key"]):
+            ours = set(found.published_ports.values())
+        else:
+            reason = (
+                f"container {found.name} belongs to another checkout on this machine; take it down "
+                f"there, or remove it (podman rm --force {found.name})"
+            )
+            return [Failure("name", reason)]
         return [
             Failure(
                 "published_ports",

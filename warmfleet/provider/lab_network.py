@@ -18,6 +18,7 @@ class LabNetworkInputs(Inputs):
     environment: str = Field(
         pattern=r"^[a-z][a-z0-9-]{0,30}$", description="environment that the network belongs to"
     )
+    owner: str = Field(pattern=r"^[0-9a-f]{16}$", description="whose environment: from its SSH key")
     subnet: str = Field(description="IPv4 network of this machine's own, such as 192.0.2.0/24")
 
     @field_validator("subnet")
@@ -36,7 +37,7 @@ class LabNetwork(Resource):
     kind = "warmfleet:index:LabNetwork"
     inputs = LabNetworkInputs
     outputs: ClassVar = {"name": (str, "name that podman knows it by")}
-    replaced_by = frozenset({"environment", "subnet"})
+    replaced_by = frozenset({"environment", "owner", "subnet"})
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -49,14 +50,19 @@ class LabNetwork(Resource):
         """Make the network, or keep the same one that a broken run left."""
         name = self.identity(news)
         self._backend.create_network(
-            NetworkSpec(name=name, environment=news["environment"], subnet=news["subnet"])
+            NetworkSpec(
+                name=name,
+                environment=news["environment"],
+                owner=news["owner"],
+                subnet=news["subnet"],
+            )
         )
         return {**news, "name": name}
 
     def read(self, identity: str, state: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the network as found; one with its name that is not ours is not it."""
         found = self._backend.find_network(identity)
-        if found is None or found.environment is None:
+        if found is None or found.environment is None or found.owner != state.get("owner"):
             return None
         return {
             **state,

@@ -4,6 +4,7 @@ Every flag that podman gets stands here. ``python -m warmfleet.provider.podman c
 makes plain hosts of the same kind outside any stack; ``remove NAME...`` ends them.
 """
 
+import hashlib
 import json
 import logging
 import os
@@ -20,11 +21,12 @@ from typing import Any
 from warmfleet.errors import PermissionNeededError, StackError, ToolMissingError
 from warmfleet.provider.backend import (
     ENVIRONMENT_LABEL,
+    OWNER_LABEL,
     HostSpec,
     HostState,
     NetworkSpec,
     NetworkState,
-    owner,
+    environment_of,
 )
 from warmfleet.provider.image import ensure_image, image_tag
 from warmfleet.provider.process import Finished, last_line, run_program
@@ -73,20 +75,22 @@ class Podman:
         return NetworkState(
             name=name,
             subnet=subnets[0].get("subnet", ""),
-            environment=owner(found.get("labels")),
+            environment=environment_of(found.get("labels")),
+            owner=(found.get("labels") or {}).get(OWNER_LABEL, ""),
         )
 
     def create_network(self, spec: NetworkSpec) -> None:
         """Make the network; one that is ours and the same is kept, a different one replaced."""
         found = self.find_network(spec.name)
         if found is not None:
-            _refuse_foreign("network", spec.name, spec.environment, found.environment)
+            _refuse_foreign("network", spec, found)
             if found.subnet == spec.subnet:
                 return
             self.remove_network(spec.name)
         self._run(
             *("network", "create", "--driver", "bridge", "--subnet", spec.subnet),
             *("--label", f"{ENVIRONMENT_LABEL}={spec.environment}"),
+            *("--label", f"{OWNER_LABEL}={spec.owner}"),
             spec.name,
             about=f"make network {spec.name} {spec.subnet}",
         )
@@ -100,7 +104,7 @@ class Podman:
         found = self.find_network(name)
         if found is None:
             return
-        _refuse_foreign("network", name, found.environment, found.environment)
+        _refuse_unmarked("network", found)
         for stray in self._hosts_in(name):
             self.remove_host(stray)
         self._run("network", "rm", name, about=f"remove network {name}")
@@ -117,7 +121,8 @@ class Podman:
             name=name,
             container_id=found["Id"],
             running=bool(found["State"]["Running"]),
-            environment=owner(labels),
+            environment=environment_of(labels),
+            owner=labels.get(OWNER_LABEL, ""),
             digest=labels.get(_DIGEST_LABEL),
             image=found["ImageName"],
             address=next((address for address in addresses if address), None),
@@ -128,7 +133,7 @@ class Podman:
         """Make and start the host; the same one of ours is kept, a different one replaced."""
         found = self.find_host(spec.name)
         if found is not None:
-            _refuse_foreign("container", spec.name, spec.environment, found.environment)
+            _refuse_foreign("container", spec, found)
             if found.digest == spec.digest():
                 if not found.running:
                     self.start_host(spec.name)
@@ -166,7 +171,7 @@ class Podman:
         found = self.find_host(name)
         if found is None:
             return
-        _refuse_foreign("container", name, found.environment, found.environment)
+        _refuse_unmarked("container", found)
         self._run(
             *("rm", "--force", "--volumes", "--time", str(_STOP_LIMIT_S), name),
             about=f"remove {name}",
@@ -286,6 +291,7 @@ def _run_arguments(spec: HostSpec) -> list[str]:
     arguments = ["run", "--detach", "--pull", "never", "--systemd", "always"]
     arguments += ["--name", spec.name, "--hostname", spec.hostname]
     arguments += ["--label", f"{ENVIRONMENT_LABEL}={spec.environment}"]
+    arguments += ["--label", f"{OWNER_LABEL}={spec.owner}"]
     arguments += ["--label", f"{_DIGEST_LABEL}={spec.digest()}"]
     # Both must be said: the defaults lie above what the machine may grant, and runc then refuses.
     arguments += ["--ulimit", f"nofile={files}:{files}", "--ulimit", f"nproc={_PROCESSES}"]
@@ -299,6 +305,9 @@ def _run_arguments(spec: HostSpec) -> list[str]:
         arguments += ["--network", spec.network]
     if spec.private_address is not None:
         arguments += ["--ip", spec.private_address]
+        # A server keeps its MAC address over a reboot. A new one at each start would leave the
+        # other hosts with a stale neighbour entry, and the host unreachable for half a minute.
+        arguments += ["--mac-address", _mac_address(spec)]
     if spec.cpus is not None:
         arguments += ["--cpus", f"{spec.cpus:g}"]
     if spec.memory_mb is not None:
@@ -309,6 +318,12 @@ def _run_arguments(spec: HostSpec) -> list[str]:
     return [*arguments, spec.image, "/sbin/init"]
 
 
+def _mac_address(spec: HostSpec) -> str:
+    """Return a locally administered unicast address that depends on the host alone."""
+    digest = hashlib.sha256(f"{spec.owner} {spec.name}".encode()).digest()
+    return ":".join(f"{byte:02x}" for byte in bytes([0x02]) + digest[:5])
+
+
 def _published(bindings: dict[str, Any]) -> dict[int, int]:
     return {
         int(inside.split("/")[0]): int(outside[0]["HostPort"])
@@ -317,10 +332,25 @@ def _published(bindings: dict[str, Any]) -> dict[int, int]:
     }
 
 
-def _refuse_foreign(kind: str, name: str, wanted: str | None, found: str | None) -> None:
-    if found is None or found != wanted:
-        whose = f"of environment {found!r}" if found else "not made by warmfleet"
-        msg = f"{kind} {name} is there already and {whose}; remove it (podman {kind} rm {name})"
+def _refuse_foreign(
+    kind: str, wanted: NetworkSpec | HostSpec, found: NetworkState | HostState
+) -> None:
+    _refuse_unmarked(kind, found)
+    if (found.environment, found.owner) != (wanted.environment, wanted.owner):
+        msg = (
+            f"{kind} {found.name} belongs to environment {found.environment!r} of another checkout "
+            f"on this machine; take it down there, or remove it (podman {kind} rm --force "
+            f"{found.name})"
+        )
+        raise StackError(msg)
+
+
+def _refuse_unmarked(kind: str, found: NetworkState | HostState) -> None:
+    if found.environment is None:
+        msg = (
+            f"{kind} {found.name} is there already and not made by warmfleet; "
+            f"remove it (podman {kind} rm {found.name})"
+        )
         raise StackError(msg)
 
 

@@ -17,13 +17,14 @@ class LabNetwork(pulumi.CustomResource):
         resource_name: str,
         *,
         environment: str,
+        owner: str,
         subnet: str,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__(
             "warmfleet:index:LabNetwork",
             resource_name,
-            {"environment": environment, "subnet": subnet, "name": None},
+            {"environment": environment, "owner": owner, "subnet": subnet, "name": None},
             opts,
         )
 

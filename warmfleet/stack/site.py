@@ -6,6 +6,7 @@ from typing import Any
 import pulumi
 
 from warmfleet.plan.models import HostPlan, SitePlan
+from warmfleet.provider.backend import owner_of
 from warmfleet.stack.outputs import (
     BandwidthOutput,
     HostOutput,
@@ -50,7 +51,11 @@ class InferenceSite(pulumi.ComponentResource):
             opts=child,
         )
         network = LabNetwork(
-            f"{name}-network", environment=args.environment, subnet=args.plan.subnet, opts=child
+            f"{name}-network",
+            environment=args.environment,
+            owner=owner_of(args.authorized_key),
+            subnet=args.plan.subnet,
+            opts=child,
         )
         hosts = [
             LabHost(
