@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from warmfleet.errors import ProjectNotFoundError
+from warmfleet.errors import PermissionNeededError, ProjectNotFoundError
 
 __all__ = ["PROJECT_VARIABLE", "Project"]
 
@@ -98,5 +98,15 @@ class Project:
 
 
 def _private_folder(path: Path) -> Path:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        writable = os.access(path, os.W_OK | os.X_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        msg = (
+            f"{path} is no folder that this user can write; who ran warmfleet first owns it: "
+            f"run it as that user, or give the folder away (sudo chown -R $USER {path})"
+        )
+        raise PermissionNeededError(msg)
     return path

@@ -117,6 +117,8 @@ def test_an_answer_has_text_replica_tokens_and_times(
         ),
         (_refuse(502, "<html>bad gateway"), "answered 502 Bad Gateway: <html>bad gateway"),
         (_refuse(503, ""), "answered 503 Service Unavailable: empty body"),
+        (_stream("{half"), "sent an event that is no chat completion"),
+        (_stream({"choices": [{"index": 0}]}), "sent an event that is no chat completion"),
         (_stream(_piece("half")), "the stream ended without [DONE]"),
         (
             _stream(_piece("half"), {"error": {"message": "engine died"}}),

@@ -83,3 +83,11 @@ def test_errors_are_spec_errors_for_parsed_documents_too() -> None:
 
     with pytest.raises(SpecError, match="2: name: found 5; needed text"):
         parse_spec(document)
+
+
+def test_a_spec_that_is_all_brackets_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text("[" * 3000)
+    with pytest.raises(SpecError, match=r"deep\.yaml: nested too deeply; needed a spec") as caught:
+        load_spec(path)
+    assert "\n" not in str(caught.value)

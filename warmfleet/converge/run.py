@@ -19,7 +19,7 @@ import ansible_runner
 from warmfleet.content import content_root
 from warmfleet.converge.compose import Composed, compose_inventory
 from warmfleet.converge.events import TaskEvent, read_event
-from warmfleet.converge.locks import exclusive
+from warmfleet.converge.locks import LockHeldError, exclusive
 from warmfleet.converge.processes import end_marked
 from warmfleet.converge.recap import ConvergeResult, Recap
 from warmfleet.errors import ConvergeError
@@ -110,7 +110,7 @@ def run_playbook(
                 logger.info("run %s; ended %d processes it left", outcome.status, ended)
             if interrupted.is_set():
                 raise KeyboardInterrupt
-    except BlockingIOError as error:
+    except LockHeldError as error:
         msg = f"another converge of {environment} is running; wait for it or stop it"
         raise ConvergeError(msg) from error
     if failure := run.recap.error(composed.fleet, environment):

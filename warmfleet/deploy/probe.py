@@ -78,6 +78,9 @@ class Endpoint:
                 if response.status != http.client.OK:
                     raise EndpointError(self._refusal(response))
                 return _read_stream(response, began)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            msg = f"{self.url} sent an event that is no chat completion: {error!r}"
+            raise EndpointError(msg) from error
         except (OSError, http.client.HTTPException) as error:
             msg = f"{self.url} broke off the answer: {type(error).__name__}: {error}"
             raise EndpointError(msg) from error

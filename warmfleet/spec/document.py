@@ -66,6 +66,9 @@ def read_document(path: Path) -> Document:
         raise SpecError(msg) from error
     except yaml.YAMLError as error:
         raise SpecError(_yaml_problem(path, error)) from error
+    except RecursionError as error:
+        msg = f"{path}: nested too deeply; needed a spec, which has a few levels"
+        raise SpecError(msg) from error
     return Document(path, value, lines)
 
 

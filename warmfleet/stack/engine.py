@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -67,7 +68,7 @@ class Engine:
             msg = f"pulumi {arguments[0]} of {stack} was ended by {name}; run it again"
             raise StackError(msg)
         if status:
-            raise StackError(_explained(arguments[0], stack, printed, log))
+            raise StackError(_explained(arguments[0], stack, self._project, printed, log))
         return log
 
     def ask(self, *arguments: str) -> Finished:
@@ -134,18 +135,19 @@ def _follow(process: subprocess.Popen[str], log: EventLog) -> int:
         limit.cancel()
 
 
-def _explained(verb: str, stack: str, printed: str, log: EventLog) -> str:
+def _explained(verb: str, stack: str, project: Project, printed: str, log: EventLog) -> str:
     if lock := _LOCK.search(printed):
-        return _locked(stack, lock)
+        return _locked(stack, project, lock)
     return f"pulumi {verb} of {stack} failed: {log.problem() or _cause(printed)}"
 
 
-def _locked(stack: str, lock: re.Match[str]) -> str:
+def _locked(stack: str, project: Project, lock: re.Match[str]) -> str:
     holder = f"{lock['user']}@{lock['host']} (pid {lock['pid']}) since {lock['time']}"
     if lock["host"] == socket.gethostname() and not Path("/proc", lock["pid"]).exists():
         return (
             f"stack {stack} is locked by {holder}, a process that is gone; "
-            f"unlock it: pulumi cancel --yes {stack}"
+            f"unlock it: cd {shlex.quote(str(project.root))} && "
+            f'eval "$(warmfleet env)" && pulumi cancel --yes {stack}'
         )
     return f"stack {stack} is locked by {holder}; wait until that has ended"
 
