@@ -66,7 +66,7 @@ class Service:
 
     @property
     def traffic_port(self) -> int | None:
-        """The bound traffic port, None while there is none."""
+        """The bound traffic port, None before it is opened."""
         return None if self._traffic is None else self._traffic.port
 
     @property
@@ -158,15 +158,15 @@ class Service:
         if self._client is None:
             msg = "traffic cannot open before the engine is ready"
             raise RuntimeError(msg)
-        traffic = self._new_traffic(self._client, self._metrics)
-        await traffic.open(self._settings.traffic)
-        self._traffic = traffic
+        # Kept before it opens: a stop may come while it does, and must close it.
+        self._traffic = self._new_traffic(self._client, self._metrics)
+        await self._traffic.open(self._settings.traffic)
         self._enter(ReplicaState.READY, "serving")
         self._ledger.finish()
         self._metrics.cold_start(self._ledger.durations())
         notify("READY=1")
         _logger.info(
-            "event=ready port=%s total_s=%s", traffic.port, self._ledger.document()["total_s"]
+            "event=ready port=%s total_s=%s", self.traffic_port, self._ledger.document()["total_s"]
         )
 
     async def _serve(self) -> None:
@@ -211,10 +211,11 @@ class Service:
         if self._client is not None:
             await self._client.__aexit__(None, None, None)
         await self._engine.stop()
-        self._admin.stop_accepting()
-        await self._admin.closed()
-        if self._rehearsal is not None:
-            await self._rehearsal.closed()
+        for listener in (self._traffic, self._rehearsal, self._admin):
+            if listener is not None:
+                listener.stop_accepting()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(listener.closed(), _LAST_ANSWERS_S)
 
     def _new_traffic(self, client: EngineClient, metrics: ServiceMetrics) -> Listener:
         app = create_app(

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from inference_app.errors import EngineError, ListenError, WarmupFailedError
+from inference_app.listener import Listener
 from inference_app.state import ReplicaState
 from tests.inference_app.support import (
     LocalReplica,
@@ -298,6 +299,31 @@ async def test_a_stop_while_starting_ends_in_order(tmp_path: Path) -> None:
         await asyncio.wait_for(replica.task, 10)
         assert replica.service.state is ReplicaState.DRAINING
         assert replica.ledger()["failure"] == "told to stop before it was ready"
+
+
+@pytest.mark.parametrize("listener", ["probes", "traffic"])
+async def test_a_stop_while_a_listener_opens_closes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listener: str
+) -> None:
+    document = settings_document(tmp_path)
+    document["traffic"]["port"] = port = free_port()
+    served, opening = Listener.serve, asyncio.Event()
+
+    async def never_done(self: Listener, listening: socket.socket) -> None:
+        probes = listening.family == socket.AF_UNIX
+        traffic = not probes and listening.getsockname()[1] == port
+        await served(self, listening)
+        if probes if listener == "probes" else traffic:
+            opening.set()
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(Listener, "serve", never_done)
+    async with local_replica(document, until=ReplicaState.WARMING) as replica:
+        await asyncio.wait_for(opening.wait(), 20)
+        replica.service.stop()
+        await asyncio.wait_for(asyncio.shield(replica.task), 10)
+        assert replica.ledger()["failure"] == "told to stop before it was ready"
+        assert not await accepts(port)
 
 
 def test_sigterm_ends_the_process_and_its_engine(tmp_path: Path) -> None:
