@@ -42,7 +42,7 @@ class Assembly:
             msg = "the stream ended before the completion did"
             raise ValueError(msg)
         for choice in choices:
-            _close_tool_calls(choice["message"])
+            _close(choice["message"])
         document = {**self._head, "object": "chat.completion", "choices": choices}
         return document if self.usage is None else {**document, "usage": self.usage}
 
@@ -88,7 +88,9 @@ def _add_logprobs(choice: dict[str, Any], logprobs: dict[str, Any] | None) -> No
             whole[key] = (whole.get(key) or []) + tokens
 
 
-def _close_tool_calls(message: dict[str, Any]) -> None:
+def _close(message: dict[str, Any]) -> None:
     calls = message.get("tool_calls")
     if isinstance(calls, dict):
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
+    elif message["content"] is None and message.get("refusal") is None:
+        message["content"] = ""  # an answer that ended at once; null would say that it is a call

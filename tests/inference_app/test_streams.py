@@ -53,6 +53,24 @@ def test_a_stream_without_its_end_is_no_completion(case: str) -> None:
         pytest.fail("the case has no finish reason")
 
 
+@pytest.mark.parametrize(
+    ("delta", "content"),
+    [
+        ({"role": "assistant"}, ""),
+        ({"reasoning_content": "hm"}, ""),
+        ({"refusal": "no"}, None),
+        ({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "f"}}]}, None),
+    ],
+)
+def test_only_a_call_or_a_refusal_stands_in_for_content(
+    delta: dict[str, Any], content: str | None
+) -> None:
+    assembly = Assembly()
+    assembly.add({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+    assembly.add({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    assert assembly.completion()["choices"][0]["message"]["content"] == content
+
+
 @given(st.data())
 def test_chunks_may_be_cut_anywhere(data: st.DataObject) -> None:
     stream = (_STREAMS / f"{data.draw(st.sampled_from(_CASES))}.sse").read_bytes()
