@@ -92,5 +92,5 @@ def _close(message: dict[str, Any]) -> None:
     calls = message.get("tool_calls")
     if isinstance(calls, dict):
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    elif message["content"] is None and message.get("refusal") is None:
+    elif calls is None and message["content"] is None and message.get("refusal") is None:
         message["content"] = ""  # an answer that ended at once; null would say that it is a call
