@@ -15,8 +15,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +29,10 @@ ENVIRONMENT = "lab"
 # What pytest prints last, with or without its rules: "12 passed, 1 skipped in 3.45s".
 _SUMMARY = re.compile(r"^(?:\W*)((?:\d+ [a-z]+(?:, )?)+) in \d+\.\d+s(?: \([\d:]+\))?(?:\W*)$")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+_lock = threading.Lock()
+_running: dict[subprocess.Popen[str], "Stage"] = {}
+_interrupted = threading.Event()
 
 
 @dataclass(frozen=True)
@@ -111,14 +116,30 @@ def main(arguments: list[str]) -> int:
         return _foreground(["warmfleet", "up", ENVIRONMENT])
     chosen = [stage for stage in stages if not names or stage.name in names]
     outcomes += side_by_side([stage for stage in chosen if stage in CHECK], at_once=2)
-    outcomes += [run(stage) for stage in chosen if stage not in CHECK]
+    outcomes += side_by_side([stage for stage in chosen if stage not in CHECK], at_once=1)
     return close(outcomes, time.monotonic() - started)
 
 
 def side_by_side(stages: list[Stage], *, at_once: int) -> list[Outcome]:
-    """Run stages some at a time, each line marked with the stage that printed it."""
+    """Run stages some at a time; when several, each line is marked with the stage that printed it.
+
+    An interrupt arrives in this thread only. It ends what runs, waits for that, and starts no more.
+    """
+
+    def run_marked(stage: Stage) -> Outcome:
+        return run(stage, prefix=f"[{stage.name}] " if at_once > 1 else "")
+
     with ThreadPoolExecutor(at_once) as pool:
-        return list(pool.map(lambda stage: run(stage, prefix=f"[{stage.name}] "), stages))
+        try:
+            return list(pool.map(run_marked, stages))
+        except BaseException:
+            with _lock:
+                _interrupted.set()
+                running = list(_running.items())
+            for process, stage in running:
+                _end(process, stage, "by an interrupt")
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def run(stage: Stage, *, prefix: str = "") -> Outcome:
@@ -129,30 +150,15 @@ def run(stage: Stage, *, prefix: str = "") -> Outcome:
         _show(f"\n--- {stage.name}: {stage.command}")
     started = time.monotonic()
     counts: dict[str, int] = {}
-    with (
-        log_file.open("w", encoding="utf-8", buffering=1) as log,
-        subprocess.Popen(
-            stage.arguments,
-            cwd=ROOT,
-            env=_environment() | {"NO_COLOR": "1"},  # logs are read in editors
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            errors="replace",
-            process_group=0,
-        ) as process,
-    ):
-        limit = threading.Timer(stage.limit_s, _end, [process, stage])
+    with log_file.open("w", encoding="utf-8", buffering=1) as log, _started(stage) as process:
+        why = f"at its limit of {stage.limit_s:.0f} s"
+        limit = threading.Timer(stage.limit_s, _end, [process, stage, why])
         limit.start()
         try:
             for line in process.stdout or ():
                 log.write(line)
                 _show(prefix + line.rstrip("\n"))
                 _count(line, counts)
-        except BaseException:
-            _end(process, stage)
-            raise
         finally:
             limit.cancel()
     return Outcome(stage, process.returncode, time.monotonic() - started, log_file, counts)
@@ -223,17 +229,42 @@ def _count(line: str, counts: dict[str, int]) -> None:
             counts[word] = counts.get(word, 0) + int(number)
 
 
-def _end(process: subprocess.Popen[str], stage: Stage) -> None:
-    if process.poll() is None:
-        _show(f"{stage.name}: ended, at its limit of {stage.limit_s:.0f} s or by an interrupt")
-        _signal(process, stage, "TERM")
-        killer = threading.Timer(20, _signal, [process, stage, "KILL"])
-        killer.daemon = True
-        killer.start()
+@contextmanager
+def _started(stage: Stage) -> Iterator[subprocess.Popen[str]]:
+    """Start a stage in a process group of its own; it counts as running until it was collected."""
+    with _lock:
+        if _interrupted.is_set():
+            raise KeyboardInterrupt
+        process = subprocess.Popen(
+            stage.arguments,
+            cwd=ROOT,
+            env=_environment() | {"NO_COLOR": "1"},  # logs are read in editors
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            process_group=0,
+        )
+        _running[process] = stage
+    try:
+        with process:
+            yield process
+    finally:
+        with _lock:
+            del _running[process]
+
+
+def _end(process: subprocess.Popen[str], stage: Stage, why: str) -> None:
+    _show(f"{stage.name}: ended, {why}")
+    _signal(process, stage, "TERM")
+    killer = threading.Timer(20, _signal, [process, stage, "KILL"])
+    killer.daemon = True
+    killer.start()
 
 
 def _signal(process: subprocess.Popen[str], stage: Stage, name: str) -> None:
-    if process.poll() is None:
+    if process in _running:
         sudo = ["sudo", "-n"] if stage.root and os.geteuid() != 0 else []
         subprocess.run([*sudo, "kill", f"-{name}", "--", f"-{process.pid}"], check=False)
 

@@ -178,3 +178,39 @@ def test_a_command_of_the_lab_ends_in_its_own_time(
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(20) == 128 + number
         assert process.stdout.read() == "in order\n"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_ends_all_stages_and_starts_no_more(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    programs = tmp_path / ".venv" / "bin"
+    program(programs / "mypy", "sleep 60 & echo child $!; wait")
+    program(programs / "yamllint", "sleep 60 & echo child $!; wait")
+    program(programs / "codespell", "touch started")
+    with script(tmp_path, "check", "types", "yaml", "spelling") as process:
+        assert process.stdout
+        children = [int(process.stdout.readline().split()[-1]) for _ in range(2)]
+        os.kill(process.pid, number)
+        assert process.wait(20) == status
+        assert process.stdout.read().count("ended, by an interrupt") == 2
+    assert all(ended_within(child, seconds=10) for child in children)
+    assert not (tmp_path / "started").exists()
+
+
+def test_an_interrupted_stage_is_heard_to_its_end(tmp_path: Path) -> None:
+    body = IN_ORDER.format(status=1, name="TERM") + "\necho ready\nwhile :; do sleep 0.1; done"
+    program(tmp_path / ".venv" / "bin" / "pytest", body)
+    with script(tmp_path, "check", "unit") as process:
+        assert process.stdout
+        assert any(line == "ready\n" for line in process.stdout)
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(20) == 130
+        assert process.stdout.read().splitlines()[-2:] == ["ending", "in order"]
+    assert "in order" in (tmp_path / ".cache" / "logs" / "unit.log").read_text()
+
+
+def test_a_stage_whose_first_process_ended_ends_at_its_limit(stages: ModuleType) -> None:
+    outcome = stages.run(stages.Stage("left", "sh -c 'sleep 60 & echo $!'", 0.5))
+    assert outcome.seconds < 10
+    assert ended_within(int(outcome.log.read_text().split()[0]), seconds=10)
