@@ -148,7 +148,12 @@ class Service:
     async def _prove_warm(self, client: EngineClient) -> None:
         # Probes are not users: they are counted apart, and the count is thrown away.
         self._rehearsal = self._new_traffic(client, ServiceMetrics(self._machine, self._admission))
-        prober = Prober(self._rehearsal, self._settings.model.name, self._launcher.probe_fields)
+        prober = Prober(
+            self._rehearsal,
+            self._settings.state_dir,
+            self._settings.model.name,
+            self._launcher.probe_fields,
+        )
         async with prober:
             await prober.first_forward()
             await Warmup(self._settings.warmup, prober.probe, self._ledger).run()
