@@ -6,6 +6,7 @@ Every stage's output is shown and kept in ``.cache/logs``. A stage that fails do
 ones from running, except a failed set-up. The exit status is 1 when any stage failed.
 """
 
+import contextlib
 import os
 import re
 import shlex
@@ -17,7 +18,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -229,7 +229,7 @@ def _count(line: str, counts: dict[str, int]) -> None:
             counts[word] = counts.get(word, 0) + int(number)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _started(stage: Stage) -> Iterator[subprocess.Popen[str]]:
     """Start a stage in a process group of its own; it counts as running until it was collected."""
     with _lock:
@@ -257,16 +257,21 @@ def _started(stage: Stage) -> Iterator[subprocess.Popen[str]]:
 
 def _end(process: subprocess.Popen[str], stage: Stage, why: str) -> None:
     _show(f"{stage.name}: ended, {why}")
-    _signal(process, stage, "TERM")
-    killer = threading.Timer(20, _signal, [process, stage, "KILL"])
+    _signal(process, stage, signal.SIGTERM)
+    killer = threading.Timer(20, _signal, [process, stage, signal.SIGKILL])
     killer.daemon = True
     killer.start()
 
 
-def _signal(process: subprocess.Popen[str], stage: Stage, name: str) -> None:
-    if process in _running:
-        sudo = ["sudo", "-n"] if stage.root and os.geteuid() != 0 else []
-        subprocess.run([*sudo, "kill", f"-{name}", "--", f"-{process.pid}"], check=False)
+def _signal(process: subprocess.Popen[str], stage: Stage, number: signal.Signals) -> None:
+    if process not in _running:
+        return
+    if stage.root and os.geteuid() != 0:
+        kill = ["sudo", "-n", "kill", "-s", number.name.removeprefix("SIG"), "--"]
+        subprocess.run([*kill, f"-{process.pid}"], check=False)
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def _keep_sudo() -> None:

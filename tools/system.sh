@@ -5,7 +5,7 @@ set -eu
 
 purpose=${1:-up}
 packages="python3-venv podman runc debootstrap containernetworking-plugins iptables netavark
-  aardvark-dns uidmap openssh-client ca-certificates"
+  aardvark-dns uidmap openssh-client ca-certificates iproute2 procps"
 # The proxy's own tests run a real nginx on loopback.
 test_packages="nginx libnginx-mod-http-lua lua-cjson lua-resty-core"
 [ "$purpose" = test ] && packages="$packages $test_packages"

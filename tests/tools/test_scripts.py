@@ -99,6 +99,12 @@ def test_the_proxys_tests_need_nginx_and_up_does_not(machine: Machine) -> None:
     assert "nginx" in system(machine, "test").stderr.splitlines()[1]
 
 
+@pytest.mark.parametrize("package", ["iproute2", "procps"])
+def test_programs_that_a_small_system_lacks_are_installed(machine: Machine, package: str) -> None:
+    machine.add("dpkg-query", f'case $3 in {package}) echo "" ;; *) echo installed ;; esac')
+    assert f"Debian packages    {package}\n" in system(machine).stderr
+
+
 def test_neither_root_nor_sudo_is_one_line(machine: Machine) -> None:
     machine.user(1000)
     machine.add("dpkg-query", 'case $3 in podman) echo "" ;; *) echo installed ;; esac')

@@ -214,3 +214,29 @@ def test_a_stage_whose_first_process_ended_ends_at_its_limit(stages: ModuleType)
     outcome = stages.run(stages.Stage("left", "sh -c 'sleep 60 & echo $!'", 0.5))
     assert outcome.seconds < 10
     assert ended_within(int(outcome.log.read_text().split()[0]), seconds=10)
+
+
+def test_stages_are_ended_without_a_program_for_it(
+    stages: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "sleep"):
+        (tmp_path / "bin" / name).symlink_to(f"/bin/{name}")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    outcome = stages.run(stages.Stage("slow", "sh -c 'sleep 30'", 0.5))
+    assert outcome.status == -signal.SIGTERM
+    assert outcome.seconds < 10
+
+
+def test_a_stage_of_roots_is_ended_through_sudo(
+    stages: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Stands for as_root.sh, and for a sudo that has the right to end what root runs.
+    program(tmp_path / "as_root.sh", 'exec "$@"')
+    program(tmp_path / ".venv" / "bin" / "sudo", f'echo "$*" > {tmp_path}/said; shift; exec "$@"')
+    monkeypatch.setenv("PATH", f"{tmp_path / '.venv' / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setattr(stages, "AS_ROOT", str(tmp_path / "as_root.sh"))
+    monkeypatch.setattr(stages.os, "geteuid", lambda: 1000)
+    outcome = stages.run(stages.Stage("machine", "sleep 60", 0.5, root=True))
+    assert outcome.status == -signal.SIGTERM
+    assert re.fullmatch(r"-n kill -s TERM -- -\d+\n", (tmp_path / "said").read_text())
