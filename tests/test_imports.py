@@ -22,7 +22,7 @@ ROOMS = [
     "deploy",
     "cli",
 ]
-SHARED = {"content", "errors", "logs", "project"}
+SHARED = {"content", "errors", "logs", "private_files", "project"}
 SERVICE_MODULES = {"inference_app.errors", "inference_app.settings"}
 SERVICE_READERS = {"inventory"}
 

@@ -6,7 +6,8 @@ import secrets
 from dataclasses import dataclass
 from pathlib import Path
 
-from warmfleet.errors import PermissionNeededError, ProjectNotFoundError
+from warmfleet.errors import ProjectNotFoundError
+from warmfleet.private_files import private_folder, write_private_once
 
 __all__ = ["PROJECT_VARIABLE", "Project"]
 
@@ -58,11 +59,11 @@ class Project:
     @property
     def state(self) -> Path:
         """Private folder (mode 0700) for what must not be committed; made when missing."""
-        return _private_folder(self.root / ".warmfleet")
+        return private_folder(self.root / ".warmfleet")
 
     def environment_state(self, environment: str) -> Path:
         """Private folder of one environment: keys, certificates, logs."""
-        return _private_folder(self.state / environment)
+        return private_folder(self.state / environment)
 
     def pulumi_environment(self) -> dict[str, str]:
         """Return the variables that every ``pulumi`` command of this project needs.
@@ -72,8 +73,8 @@ class Project:
         passphrase that is made once.
         """
         wanted = {
-            "PULUMI_HOME": str(_private_folder(self.state / "pulumi")),
-            "PULUMI_BACKEND_URL": f"file://{_private_folder(self.state / 'backend')}",
+            "PULUMI_HOME": str(private_folder(self.state / "pulumi")),
+            "PULUMI_BACKEND_URL": f"file://{private_folder(self.state / 'backend')}",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             PROJECT_VARIABLE: str(self.root),
         }
@@ -84,29 +85,5 @@ class Project:
     def _passphrase_file(self) -> Path:
         path = self.state / "passphrase"
         if not path.exists():
-            # Written aside and linked into place: two commands at once agree on one passphrase.
-            draft = path.with_suffix(f".{secrets.token_hex(4)}")
-            draft.touch(mode=0o600)
-            draft.write_text(secrets.token_urlsafe(32))
-            try:
-                os.link(draft, path)
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink()
+            write_private_once(path, secrets.token_urlsafe(32))
         return path
-
-
-def _private_folder(path: Path) -> Path:
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        writable = os.access(path, os.W_OK | os.X_OK)
-    except OSError:
-        writable = False
-    if not writable:
-        msg = (
-            f"{path} is no folder that this user can write; who ran warmfleet first owns it: "
-            f"run it as that user, or give the folder away (sudo chown -R $USER {path})"
-        )
-        raise PermissionNeededError(msg)
-    return path

@@ -4,10 +4,8 @@ They never enter the stack's outputs, the inventory or a command line: programs 
 and roles look the few values they need up by name.
 """
 
-import os
 import secrets
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from warmfleet.errors import StackError
+from warmfleet.private_files import replace_private, write_private_once
 from warmfleet.project import Project
 from warmfleet.stack.certificates import issue_authority, issue_server, still_serves, still_signs
 
@@ -59,7 +58,7 @@ class Credentials:
                 folder.mkdir(mode=0o700, exist_ok=True)
             found._ensure_ssh_key(environment)
             if not found.api_key_file.exists():
-                _write_once(found.api_key_file, _KEY_PREFIX + secrets.token_urlsafe(32))
+                write_private_once(found.api_key_file, _KEY_PREFIX + secrets.token_urlsafe(32))
             found._ensure_certificates(environment, server_names, now or datetime.now(UTC))
         except OSError as error:
             msg = f"credentials of {environment}: {error.filename}: {error.strerror}"
@@ -125,7 +124,7 @@ class Credentials:
                 serialization.PrivateFormat.OpenSSH,
                 serialization.NoEncryption(),
             )
-            _write_once(path, encoded.decode())
+            write_private_once(path, encoded.decode())
         try:
             kept = serialization.load_ssh_private_key(path.read_bytes(), None)
         except (ValueError, UnsupportedAlgorithm) as error:
@@ -136,7 +135,7 @@ class Credentials:
         line = f"{public.decode()} warmfleet-{environment}\n"
         public_file = path.with_suffix(".pub")
         if not public_file.exists() or public_file.read_text() != line:
-            _replace(public_file, line)
+            replace_private(public_file, line)
 
     def _ensure_certificates(
         self, environment: str, server_names: Sequence[str], now: datetime
@@ -145,12 +144,12 @@ class Credentials:
         authority = _read_certificate(self.ca_file)
         if authority is None or not still_signs(authority, authority_key, now):
             authority = issue_authority(authority_key, environment, now)
-            _replace(self.ca_file, _pem(authority))
+            replace_private(self.ca_file, _pem(authority))
         key = _ensure_key(self.server_key_file)
         server = _read_certificate(self.server_certificate_file)
         if server is None or not still_serves(server, key, server_names, authority, now):
             server = issue_server(key, server_names, authority, authority_key, now)
-            _replace(self.server_certificate_file, _pem(server))
+            replace_private(self.server_certificate_file, _pem(server))
 
 
 def _ensure_key(path: Path) -> ec.EllipticCurvePrivateKey:
@@ -160,7 +159,7 @@ def _ensure_key(path: Path) -> ec.EllipticCurvePrivateKey:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
-        _write_once(path, encoded.decode())
+        write_private_once(path, encoded.decode())
     try:
         key = serialization.load_pem_private_key(path.read_bytes(), None)
     except (ValueError, UnsupportedAlgorithm) as error:
@@ -184,25 +183,3 @@ def _pem(certificate: x509.Certificate) -> str:
 
 def _damaged(path: Path, error: Exception) -> StackError:
     return StackError(f"{path} is damaged ({error}); remove it to have a new one made")
-
-
-def _write_once(path: Path, text: str) -> None:
-    """Put a new file in place unless another process was first; then theirs stays."""
-    draft = _draft(path, text)
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-
-
-def _replace(path: Path, text: str) -> None:
-    _draft(path, text).replace(path)
-
-
-def _draft(path: Path, text: str) -> Path:
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    return Path(name)
