@@ -27,6 +27,15 @@ from inference_app.warmup import Sample
 __all__ = ["Prober"]
 
 _FIRST_FORWARD: Final = WarmupShape(prompt_tokens=24, output_tokens=1, stream=True)
+# A broken engine makes any of these, by what it says or by going away.
+_NONSENSE: Final = (
+    aiohttp.ClientError,
+    AttributeError,
+    LookupError,
+    OSError,
+    TypeError,
+    ValueError,
+)
 _LONGEST_PATH: Final = 107  # bytes that the kernel takes for the path of a Unix socket
 
 
@@ -83,8 +92,15 @@ class Prober:
         """Make one completion of a shape.
 
         Raises:
-            WarmupFailedError: the service answered with an error.
+            WarmupFailedError: the service answered with an error, or with nonsense.
         """
+        try:
+            return await self._measure(shape)
+        except _NONSENSE as error:
+            msg = f"a probe failed: {type(error).__name__}: {' '.join(str(error).split())}"
+            raise WarmupFailedError(msg) from error
+
+    async def _measure(self, shape: WarmupShape) -> Sample:
         body = {
             "model": self._model,
             "messages": [{"role": "user", "content": self._prompts.prompt(shape.prompt_tokens)}],

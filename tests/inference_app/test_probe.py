@@ -10,22 +10,23 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from inference_app.errors import WarmupFailedError
 from inference_app.listener import Listener
 from inference_app.probe import Prober
 
 _USAGE = b'data: {"usage": {"prompt_tokens": 24}}\n\n'
 
 
-def _listener(body: bytes) -> Listener:
+def _listener(body: bytes | None) -> Listener:
     async def answer(_scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": body})
+        await send({"type": "http.response.body", "body": body or b"data: ", "more_body": not body})
 
     return Listener(answer, keep_alive_s=5, grace_s=5)
 
 
 @contextlib.asynccontextmanager
-async def _prober(folder: Path, body: bytes = _USAGE) -> AsyncIterator[Prober]:
+async def _prober(folder: Path, body: bytes | None = _USAGE) -> AsyncIterator[Prober]:
     listener = _listener(body)
     try:
         async with Prober(listener, folder, "chat", {}) as prober:
@@ -61,6 +62,27 @@ async def test_what_a_killed_start_left_is_replaced(tmp_path: Path) -> None:
     path.touch()
     async with _prober(tmp_path) as prober:
         await prober.first_forward()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (None, "ClientPayloadError: "),  # cut in the middle
+        (b"data: {half\n\n", "JSONDecodeError: "),
+        (b'data: {"usage": {"completion_tokens": 1}}\n\n', "KeyError: 'prompt_tokens'"),
+        (b'data: {"usage": {"prompt_tokens": null}}\n\n', "TypeError: "),
+        (b'data: {"usage": 3}\n\n', "TypeError: "),
+        (b'data: {"error": "boom"}\n\n', "AttributeError: "),
+        (b"data: \xff{}\n\n", "without usage"),
+    ],
+)
+async def test_nonsense_is_a_failed_warm_up(
+    tmp_path: Path, body: bytes | None, reason: str
+) -> None:
+    async with _prober(tmp_path, body) as prober:
+        with pytest.raises(WarmupFailedError, match=f"a probe .*{reason}") as caught:
+            await prober.first_forward()
+    assert "\n" not in str(caught.value)
 
 
 async def test_a_start_that_is_cancelled_leaves_no_socket(
