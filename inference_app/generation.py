@@ -106,6 +106,8 @@ class GenerationResponse(Response):
                     await self._relay(reply)
                 else:
                     await self._assemble(reply)
+        except aiohttp.ClientError as error:  # first: its timeouts are TimeoutErrors too
+            return await self._lose_engine(error)
         except TimeoutError:
             await self._last_words(
                 ApiError(
@@ -116,14 +118,17 @@ class GenerationResponse(Response):
                 )
             )
             return Outcome.TIMED_OUT
-        except (aiohttp.ClientError, OSError) as error:
-            _logger.warning("event=engine_lost error=%s", type(error).__name__)
-            await self._last_words(_engine_lost())
-            return Outcome.ENGINE_FAILED
+        except OSError as error:
+            return await self._lose_engine(error)
         except ApiError as error:
             await self._last_words(error)
             return Outcome.ENGINE_FAILED if error.status >= 500 else Outcome.REFUSED
         return Outcome.COMPLETED
+
+    async def _lose_engine(self, error: Exception) -> Outcome:
+        _logger.warning("event=engine_lost error=%s", type(error).__name__)
+        await self._last_words(_engine_lost())
+        return Outcome.ENGINE_FAILED
 
     async def _relay(self, reply: EngineReply) -> None:
         buffer = EventBuffer()

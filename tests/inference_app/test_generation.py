@@ -174,6 +174,7 @@ async def test_a_comment_sends_no_header() -> None:
         ([_event("a"), b"data: {half"], "engine_lost"),
         ([_event("a"), aiohttp.ClientPayloadError("cut")], "engine_lost"),
         ([_event("a"), ConnectionResetError()], "engine_lost"),
+        ([_event("a"), aiohttp.SocketTimeoutError("slow")], "engine_lost"),
         ([_event("a"), b'data: {"usage" nonsense\n\n'], "engine_error"),
         ([_event("a"), b'data: ["usage"]\n\n'], "engine_error"),
         ([_event("a"), b'data: {"error": {"message": "boom"}}\n\n'], "engine_error"),
@@ -194,6 +195,12 @@ async def test_an_engine_that_breaks_after_its_first_event(
     else:
         assert call.status >= 500
         assert json.loads(call.body)["error"]["code"] == code
+
+
+async def test_an_engine_that_accepts_no_connection_is_lost_not_late() -> None:
+    call = await _Call([aiohttp.ConnectionTimeoutError("no connection in 5 s")]).finish()
+    assert (call.status, call.outcome()) == (503, "engine_failed")
+    assert json.loads(call.body)["error"]["code"] == "engine_lost"
 
 
 async def test_an_engine_that_refuses_is_a_refusal() -> None:
