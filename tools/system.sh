@@ -27,15 +27,19 @@ make $purpose changes on this machine:
   stacks/.warmfleet state, keys and downloads of the lab (private, not committed)
   'make down' removes the hosts, 'make clean' the rest of this folder.
 TEXT
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+policy=/usr/sbin/policy-rc.d
+mark='# of tools/system.sh, for the time of one installation'
+# The mark tells a file that a killed run left here from one that the machine's owner wants.
+if grep -qsxF "$mark" "$policy"; then
+  as_root rm -f "$policy" || fail "an ended installation left $policy; remove it as root"
+fi
 [ -n "$missing" ] || exit 0
 
 command -v apt-get >/dev/null || fail "no apt-get; needed: Debian 12 with$missing; install them by hand"
-as_root=
-if [ "$(id -u)" != 0 ]; then
-  command -v sudo >/dev/null ||
-    fail "not root and no sudo; needed to install$missing; run as root or install sudo"
-  as_root="sudo"
-fi
+[ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
+  fail "not root and no sudo; needed to install$missing; run as root or install sudo"
 if [ "${CI:-}" != true ] && [ -t 0 ]; then
   printf 'Install%s? [Y/n] ' "$missing" >&2
   read -r answer
@@ -44,18 +48,19 @@ fi
 
 # Packages must not start or enable services here: nginx is wanted as a program, not on port 80.
 nginx_was=$(command -v nginx || true)
-policy=/usr/sbin/policy-rc.d
-restore=true
-if [ ! -e $policy ]; then
-  printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null
-  $as_root chmod 0755 $policy
-  restore="$as_root rm -f $policy"
+if [ ! -e "$policy" ]; then
+  trap 'as_root rm -f "$policy"' EXIT
+  # dash runs that at an exit only, and a signal is none.
+  trap 'exit 129' HUP
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  printf '#!/bin/sh\n%s\nexit 101\n' "$mark" | as_root tee "$policy" >/dev/null
+  as_root chmod 0755 "$policy"
 fi
-trap '$restore' EXIT
-$as_root apt-get -q update >&2 || fail "apt-get update failed (above); check /etc/apt and the network"
+as_root apt-get -q update >&2 || fail "apt-get update failed (above); check /etc/apt and the network"
 # shellcheck disable=SC2086 # words on purpose
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
+as_root env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends \
   -o DPkg::Lock::Timeout=300 install $missing >&2 || fail "apt-get install failed (above)"
 if [ -z "$nginx_was" ] && command -v nginx >/dev/null && command -v systemctl >/dev/null; then
-  $as_root systemctl disable nginx >/dev/null 2>&1 || true
+  as_root systemctl disable nginx >/dev/null 2>&1 || true
 fi

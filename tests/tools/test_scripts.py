@@ -1,6 +1,7 @@
 """The shell scripts that make calls, on machines made of fake programs."""
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -131,6 +132,40 @@ def test_a_failed_install_leaves_no_policy(machine: Machine) -> None:
     assert done.returncode == 1
     assert last_line(done) == "error: apt-get install failed (above)"
     assert machine.called("sudo")[-1].startswith("sudo rm -f ")
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "TERM"])
+def test_a_signal_leaves_no_policy(machine: Machine, name: str) -> None:
+    machine.user(0)
+    machine.add("dpkg-query", 'case $3 in podman) echo "" ;; *) echo installed ;; esac')
+    for real in ("chmod", "cp", "kill", "rm", "tee"):
+        (machine.bin / real).symlink_to(f"/bin/{real}")
+    policy, seen = machine.bin.parent / "tools" / "policy-rc.d", machine.bin.parent / "seen"
+    machine.add("apt-get", f"[ -x {policy} ] && cp {policy} {seen}; kill -s {name} $PPID")
+    done = system(machine)
+    assert done.returncode == 128 + signal.Signals[f"SIG{name}"]
+    assert len(machine.called("apt-get")) == 1
+    assert seen.read_text().endswith("\nexit 101\n")
+    assert not policy.exists()
+
+    # Nothing can be done about SIGKILL then; the next run finds what it left.
+    seen.rename(policy)
+    machine.add("dpkg-query", "echo installed")
+    assert system(machine).returncode == 0
+    assert not policy.exists()
+
+
+def test_a_policy_of_somebody_else_stays(machine: Machine) -> None:
+    machine.user(0)
+    machine.add("dpkg-query", 'case $3 in podman) echo "" ;; *) echo installed ;; esac')
+    machine.add("apt-get")
+    for real in ("env", "rm"):
+        (machine.bin / real).symlink_to(f"/usr/bin/{real}")
+    path = machine.script("system.sh", "/usr/sbin/policy-rc.d")
+    policy = Path(path).with_name("policy-rc.d")
+    policy.write_text("#!/bin/sh\nexit 104\n")
+    assert machine.run(path, "up", CI="true").returncode == 0
+    assert policy.read_text() == "#!/bin/sh\nexit 104\n"
 
 
 def test_root_runs_a_command_as_it_is(machine: Machine) -> None:
