@@ -21,7 +21,12 @@ wanted=$({ "$python" --version; echo "$root"; cat requirements.lock pyproject.to
 [ "$(cat $stamp 2>/dev/null)" != "$wanted" ] || exit 0
 
 echo "venv: installing $(grep -c '==' requirements.lock) locked packages into .venv" >&2
-[ -x .venv/bin/python ] && suits .venv/bin/python || "$python" -m venv --clear .venv
+# Scripts name their interpreter by its whole path: a moved or copied environment runs the old one.
+made_for="$root $("$python" --version)"
+if [ "$(cat .venv/.made-for 2>/dev/null)" != "$made_for" ] || ! suits .venv/bin/python; then
+  "$python" -m venv --clear .venv
+  echo "$made_for" > .venv/.made-for
+fi
 if ! .venv/bin/uv --version >/dev/null 2>&1; then
   sed -n '/^uv==/,/^    # via/p' requirements.lock | grep -v '#' > .venv/uv.lock
   .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r .venv/uv.lock

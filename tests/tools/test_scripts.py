@@ -1,6 +1,7 @@
 """The shell scripts that make calls, on machines made of fake programs."""
 
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -201,3 +202,39 @@ def test_an_old_python_is_told(machine: Machine) -> None:
     done = machine.run(machine.script("venv.sh", "/usr/bin/python3"))
     assert done.returncode == 1
     assert last_line(done).startswith("error: no Python 3.11 or newer with venv on PATH;")
+
+
+# Stands for Python: suits, tells its version, makes an environment of itself with a uv in it.
+PYTHON = """\
+case "$*" in
+  --version) echo "Python ${FAKE_VERSION:-3.11.2}" ;;
+  "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin
+    cp "$0" .venv/bin/python; cp "$0" .venv/bin/uv ;;
+esac
+"""
+
+
+def test_an_environment_is_made_anew_where_it_moved_and_for_another_python(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.add("python3", PYTHON)
+    for real in ("cp", "mkdir", "rm", "sha256sum"):
+        (machine.bin / real).symlink_to(f"/usr/bin/{real}")
+    checkout = tmp_path / "first"
+    (checkout / "tools").mkdir(parents=True)
+    shutil.copy(TOOLS / "venv.sh", checkout / "tools")
+    for name in ("requirements.lock", "pyproject.toml"):
+        (checkout / name).write_text("a==1\n")
+
+    def made(**variables: str) -> int:
+        before = len(machine.called("python3"))
+        done = machine.run(str(checkout / "tools" / "venv.sh"), **variables)
+        assert done.returncode == 0, done.stderr
+        return len([line for line in machine.called("python3")[before:] if "venv" in line])
+
+    assert (made(), made()) == (1, 0)
+    (checkout / "requirements.lock").write_text("a==2\n")
+    assert made() == 0, "other packages need no other environment"
+    checkout = checkout.rename(tmp_path / "second")
+    assert (made(), made()) == (1, 0)
+    assert (made(FAKE_VERSION="3.11.9"), made(FAKE_VERSION="3.11.9")) == (1, 0)
