@@ -82,6 +82,7 @@ class Service:
         """Serve until told to stop.
 
         Raises:
+            SettingsError: another start would not help.
             InferenceAppError: the start failed, or the engine died. The process should end with
                 a status that makes the service manager start it again.
         """

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
-__all__ = ["Launcher", "Progress", "progress_of_json"]
+__all__ = ["OPTIONS_REFUSED", "Launcher", "Progress", "progress_of_json"]
+
+OPTIONS_REFUSED: Final = 2  # exit status of a child that no other start will help
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,11 @@ class Launcher(Protocol):
         """Request fields that make a warm-up probe do its whole work, for example no cache."""
 
     def command(self) -> list[str]:
-        """Return the child's argv; never a secret in it."""
+        """Return the child's argv; never a secret in it.
+
+        Raises:
+            SettingsError: what the child needs is not there.
+        """
 
     def progress(self, line: str) -> Progress | None:
         """Read one line of stdout or stderr."""

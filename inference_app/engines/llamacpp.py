@@ -4,9 +4,11 @@ import json
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from inference_app.engines.base import Progress, progress_of_json
+from inference_app.errors import SettingsError
 from inference_app.settings import ServiceSettings
 
 __all__ = ["LlamacppLauncher"]
@@ -28,7 +30,12 @@ class LlamacppLauncher:
         return {"cache_prompt": False, "ignore_eos": True}
 
     def command(self) -> list[str]:
-        """Return the child's argv."""
+        """Return the child's argv.
+
+        Raises:
+            SettingsError: the weights are not there, or not readable.
+        """
+        _must_open(self._settings.model.path)
         engine = self._settings.engine
         arguments = {
             "path": str(self._settings.model.path),
@@ -53,3 +60,11 @@ class LlamacppLauncher:
         if _LOADED.search(line):
             return Progress("engine_init")
         return None
+
+
+def _must_open(path: Path) -> None:
+    try:
+        path.open("rb").close()
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        msg = f"model.path {path}: {error.strerror}; needed: a GGUF file that can be read"
+        raise SettingsError(msg) from error

@@ -11,6 +11,7 @@ from typing import Any
 
 import xllamacpp
 
+from inference_app.engines.base import OPTIONS_REFUSED
 from inference_app.engines.child_output import report
 from inference_app.engines.parent_death import die_with_parent
 
@@ -18,11 +19,19 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Serve until a signal ends the process; exit 1 with the reason on stderr."""
+    """Serve until a signal ends the process.
+
+    Returns:
+        With the reason on stderr, 2 for options that llama.cpp does not take, 1 for the rest.
+    """
     die_with_parent()
     arguments = json.loads(sys.argv[1])
     try:
         parameters = _parameters(arguments)
+    except _OptionError as error:
+        sys.stderr.write(f"engine.options: {error}\n")
+        return OPTIONS_REFUSED
+    try:
         server = xllamacpp.Server(parameters)
     except (RuntimeError, TypeError, ValueError) as error:
         sys.stderr.write(f"llama.cpp cannot serve {arguments['path']}: {error}\n")
@@ -30,6 +39,10 @@ def main() -> int:
     report(address=server.listening_address)
     signal.pause()
     return 0
+
+
+class _OptionError(Exception):
+    pass
 
 
 def _parameters(arguments: dict[str, Any]) -> xllamacpp.CommonParams:
@@ -53,9 +66,13 @@ def _parameters(arguments: dict[str, Any]) -> xllamacpp.CommonParams:
     parameters.warmup = False  # the service warms with real shapes and accounts for it
     for name, value in arguments["options"].items():
         if not hasattr(parameters, name):
-            msg = f"unknown option {name}"
-            raise ValueError(msg)
-        setattr(parameters, name, value)
+            msg = f"llama.cpp has no {name}"
+            raise _OptionError(msg)
+        try:
+            setattr(parameters, name, value)
+        except (OverflowError, TypeError, ValueError) as error:
+            msg = f"{name}: {error}"
+            raise _OptionError(msg) from error
     return parameters
 
 

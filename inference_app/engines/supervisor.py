@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
 from inference_app.engine_client import EngineClient
-from inference_app.engines.base import Launcher, Progress
-from inference_app.errors import EngineError
+from inference_app.engines.base import OPTIONS_REFUSED, Launcher, Progress
+from inference_app.errors import EngineError, SettingsError
 
 __all__ = ["EngineProcess"]
 
@@ -46,6 +46,7 @@ class EngineProcess:
 
         Raises:
             EngineError: the child cannot be started or ended before it was ready.
+            SettingsError: it ended because it does not take its options.
         """
         try:
             self._process = await asyncio.create_subprocess_exec(
@@ -103,7 +104,8 @@ class EngineProcess:
             await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 return work.result()
-            raise EngineError(ended.result())
+            refused = self._process is not None and self._process.returncode == OPTIONS_REFUSED
+            raise (SettingsError if refused else EngineError)(ended.result())
         finally:
             for task in (work, ended):
                 task.cancel()

@@ -382,6 +382,25 @@ def test_wrong_settings_are_one_line_and_another_status(tmp_path: Path) -> None:
         assert "event=settings_wrong" in line
 
 
+@pytest.mark.parametrize(
+    ("weights", "reason"), [("none.gguf", "No such file"), (".", "Is a directory")]
+)
+def test_weights_that_are_not_there_are_wrong_settings(
+    tmp_path: Path, weights: str, reason: str
+) -> None:
+    document = settings_document(tmp_path)
+    document["engine"]["kind"] = "llamacpp"
+    document["model"]["path"] = path = str(tmp_path / weights)
+    with replica_process(tmp_path, document) as replica:
+        assert replica.process.wait(timeout=30) == 2
+        last = replica.log().splitlines()[-1]
+        assert "event=settings_wrong" in last
+        assert f"model.path {path}: {reason}" in last
+        assert "Traceback" not in replica.log()
+    (ledger,) = (tmp_path / "state" / "ledger").glob("*.json")
+    assert f'"failure": "model.path {path}: {reason}' in ledger.read_text()
+
+
 async def _raw(replica: LocalReplica, body: dict[str, object]) -> tuple[int, bytes]:
     async with (
         aiohttp.ClientSession() as session,

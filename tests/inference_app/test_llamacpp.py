@@ -11,7 +11,7 @@ import aiohttp
 import openai
 import pytest
 
-from inference_app.errors import EngineError
+from inference_app.errors import EngineError, SettingsError
 from tests.inference_app.support import (
     ReplicaProcess,
     chat_body,
@@ -206,6 +206,26 @@ async def test_a_client_that_goes_away_frees_the_slot(
         await asyncio.gather(request, return_exceptions=True)
         await eventually(idle, "the slot to be free")
         assert time.monotonic() - left < 3, "256 tokens take longer than that"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"no_such": 1}, "llama.cpp has no no_such"),
+        ({"n_keep": "many"}, "n_keep: "),
+        ({"n_keep": 2**80}, "n_keep: "),
+    ],
+)
+async def test_options_that_it_does_not_take_are_wrong_settings(
+    tmp_path: Path, options: dict[str, object], reason: str
+) -> None:
+    weights = tmp_path / "unread.gguf"
+    weights.touch()
+    document = _document(tmp_path, weights)
+    document["engine"]["options"] = options
+    with pytest.raises(SettingsError, match=f"engine.options: {reason}"):
+        async with local_replica(document):
+            pass
 
 
 @pytest.mark.parametrize("content", [b"", b"no weights at all", b"GGUF" + b"\xff" * 4096])

@@ -12,7 +12,7 @@ import pytest
 
 from inference_app.engines.base import Progress
 from inference_app.engines.supervisor import EngineProcess
-from inference_app.errors import EngineError
+from inference_app.errors import EngineError, SettingsError
 from tests.inference_app.support import eventually
 
 
@@ -80,6 +80,14 @@ sys.exit("the reason")
         await asyncio.wait_for(engine.start(), 20)
     assert seen == [Progress("weights"), Progress("weights")]
     assert max(map(len, engine._lines)) == 8192
+    await engine.stop()
+
+
+async def test_an_engine_that_refuses_its_options_says_that_the_settings_are_wrong() -> None:
+    script = "import sys; print('engine.options: no such', file=sys.stderr); sys.exit(2)"
+    engine = EngineProcess(_ScriptLauncher(script), lambda _: None)
+    with pytest.raises(SettingsError, match=r"exit status 2\); its last line: engine.options: no"):
+        await asyncio.wait_for(engine.start(), 20)
     await engine.stop()
 
 
