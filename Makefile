@@ -2,7 +2,8 @@
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH):/usr/sbin:/sbin
 export WARMFLEET_PROJECT ?= $(CURDIR)/stacks
 
-ROOMS := spec catalog plan provider stack inventory converge telemetry deploy cli inference-app edge-proxy tools
+ROOMS := spec catalog resolve plan provider stack inventory converge telemetry deploy cli inference-app \
+  edge-proxy roles docs tools
 AS_ROOT := tools/as_root.sh
 .NOTPARALLEL:  # venv needs what system installs; what can run side by side does so in stages.py
 .DEFAULT_GOAL := help
@@ -26,8 +27,15 @@ test: system-test venv  ## every test, with the set-up where it is missing (at m
 format: venv  ## format and fix what ruff can
 	ruff format . && ruff check --fix .
 
-$(ROOMS:%=test-%): test-%: venv
-	pytest $(if $(MARKS),-m '$(MARKS)') tests/$(subst -,_,$*)
+# What handles containers, or a proxy of the whole machine, runs as root, as the stages do.
+define test_room
+	$(if $(findstring machine,$(subst not machine,,$(MARKS))),$(AS_ROOT) )pytest $(if $(MARKS),-m '$(MARKS)') tests/$(subst -,_,$*)
+endef
+$(filter-out test-edge-proxy,$(ROOMS:%=test-%)): test-%: venv
+	$(test_room)
+test-edge-proxy: MARKS := machine
+test-edge-proxy: test-%: system-test venv
+	$(test_room)
 
 molecule: venv image  ## test roles in containers; ROLE=edge_proxy for one
 	$(AS_ROOT) molecule test $(if $(ROLE),--scenario-name $(ROLE),--all)
@@ -70,7 +78,6 @@ schema: venv  ## JSON Schema of the spec, for editors
 
 docs: venv  ## generated parts of the documentation
 	python tools/role_readme.py && python tools/spec_reference.py
-	python tools/spec_reference.py
 
 clean:  ## remove what make made in this folder; the lab must be down
 	@tools/clean.sh
