@@ -1,6 +1,6 @@
 from testinfra.host import Host
 
-UNIT = "warmfleet-inference@chat.service"
+UNIT = "warmfleet-inference@talk.service"
 
 
 def test_the_service_restarted_with_the_new_settings_and_release(host: Host) -> None:
@@ -27,6 +27,14 @@ def test_the_former_release_stays_for_the_way_back(host: Host) -> None:
     assert len(host.check_output("ls /opt/warmfleet/releases").split()) == 2
 
 
-def test_a_running_service_is_not_touched_by_another_that_fails(host: Host) -> None:
-    assert host.service(UNIT).is_running
-    assert not host.service("warmfleet-inference@broken.service").is_running
+def test_instances_that_are_not_declared_are_gone(host: Host) -> None:
+    for name in ("chat", "broken"):
+        service = host.service(f"warmfleet-inference@{name}.service")
+        assert service.systemd_properties["ActiveState"] == "inactive"
+        assert not service.is_enabled
+        assert not host.file(f"/etc/warmfleet/inference/{name}.json").exists
+        assert not host.file(f"/etc/systemd/system/warmfleet-inference@{name}.service.d").exists
+
+
+def test_ledgers_of_an_instance_that_is_gone_stay(host: Host) -> None:
+    assert host.check_output("ls /var/lib/warmfleet/chat/ledger")
