@@ -65,6 +65,7 @@ def test_the_ledger_of_this_start_is_on_disk(host: Host) -> None:
         ("UMask", "0077"),
         ("KillMode", "mixed"),
         ("Restart", "on-failure"),
+        ("RestartUSec", "15s"),
         ("TimeoutStartUSec", "1min"),
         ("TimeoutStopUSec", "15s"),
     ],
@@ -108,7 +109,7 @@ def test_a_crash_is_followed_by_a_start(host: Host) -> None:
     before = host.service(UNIT).systemd_properties["MainPID"]
     host.check_output(f"kill -KILL {before}")
     wait = (
-        f"for i in $(seq 300); do systemctl is-active --quiet {UNIT} && "
+        f"for i in $(seq 600); do systemctl is-active --quiet {UNIT} && "
         f'[ "$(systemctl show -p MainPID --value {UNIT})" != {before} ] && exit 0; '
         "sleep 0.1; done; exit 1"
     )
