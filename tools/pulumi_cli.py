@@ -8,6 +8,7 @@ registries answer. Running it again costs one ``pulumi version``.
 import contextlib
 import fcntl
 import hashlib
+import http.client
 import os
 import platform
 import re
@@ -15,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,10 +151,12 @@ def download_release(version: Version) -> Path | None:
     draft.parent.mkdir(parents=True, exist_ok=True)
     try:
         say(f"looking for the official release {number}")
-        checksums = _fetch(f"{base}/pulumi-{number}-checksums.txt").decode()
+        _fetch(f"{base}/pulumi-{number}-checksums.txt", draft)
+        checksums = draft.read_text(encoding="utf-8")
         say(f"downloading {archive}")
-        draft.write_bytes(_fetch(f"{base}/{archive}"))
-    except (OSError, urllib.error.URLError) as error:
+        _fetch(f"{base}/{archive}", draft)
+    except (OSError, http.client.HTTPException) as error:
+        draft.unlink(missing_ok=True)
         say(f"the official release is not reachable ({getattr(error, 'reason', error)})")
         return None
     verify(draft, archive, checksums)
@@ -172,7 +174,8 @@ def verify(path: Path, name: str, checksums: str) -> None:
         for line in checksums.splitlines()
         if len(words := line.split()) == 2
     }
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
     if published.get(name) != found:
         path.unlink()
         wanted = published.get(name, "none")
@@ -254,10 +257,14 @@ def say(line: str) -> None:
     print(f"tools: {line}", file=sys.stderr, flush=True)
 
 
-def _fetch(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=RELEASE_TIMEOUT_S) as response:  # noqa: S310 - https, a constant
-        content: bytes = response.read()
-        return content
+def _fetch(url: str, path: Path) -> None:
+    with (
+        urllib.request.urlopen(url, timeout=RELEASE_TIMEOUT_S) as response,  # noqa: S310 - https, a constant
+        path.open("wb") as file,
+    ):
+        shutil.copyfileobj(response, file)
+        if response.length:  # a read in pieces does not tell that the end is missing
+            raise http.client.IncompleteRead(b"", response.length)
 
 
 def _run(command: list[str], environment: dict[str, str] | None = None) -> str:

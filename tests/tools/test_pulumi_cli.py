@@ -9,6 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
+from typing import BinaryIO
 
 import pytest
 
@@ -181,6 +182,25 @@ def test_a_release_without_a_published_checksum_is_refused(
     (release / "pulumi-3.276.0-checksums.txt").write_text("")
     with pytest.raises(tool.ToolError, match="published none"):
         tool.bring(PINNED, MINIMUM)
+
+
+@pytest.mark.usefixtures("release")
+@pytest.mark.parametrize("cut", ["checksums.txt", "tar.gz"])
+def test_a_download_that_breaks_off_is_as_good_as_none(
+    tool: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    cut: str,
+) -> None:
+    def send(handler: Quiet, source: BinaryIO, target: BinaryIO) -> None:
+        content = source.read()
+        target.write(content[:-1] if handler.path.endswith(cut) else content)
+
+    monkeypatch.setattr(Quiet, "copyfile", send)
+    monkeypatch.setattr(tool, "build", lambda _: fake_pulumi(tool.BIN, "v3.276.0", host=False))
+    assert "built from its Go module" in tool.bring(PINNED, MINIMUM)
+    assert "not reachable (IncompleteRead(" in capsys.readouterr().err
+    assert [*tool.BIN.parent.glob("*.partial")] == []
 
 
 def test_an_old_go_is_not_used(
