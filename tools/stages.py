@@ -69,7 +69,7 @@ class Outcome:
 
 PREPARE = [
     Stage("tools", "python tools/pulumi_cli.py", 1800),
-    Stage("image", "python -m warmfleet.provider.image", 900),
+    Stage("image", "python -m warmfleet.provider.image", 960),
     Stage("wheelhouse", f"python -m warmfleet.converge.wheelhouse {ENVIRONMENT}", 900),
 ]
 CHECK = [

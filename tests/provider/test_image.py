@@ -2,6 +2,8 @@
 
 import os
 import re
+import select
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -136,3 +138,48 @@ def test_a_failed_mirror_is_one_line_and_imports_nothing(
     assert lines == ["downloading packages"]
     assert not imported.exists()
     assert (cache / "image-build.log").read_text().endswith("tail\n")
+
+
+@pytest.fixture
+def build(programs: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine whose mirror and podman are fake, with half a second for a build."""
+    monkeypatch.setattr(image, "_LIMIT_S", 0.5)
+    monkeypatch.setattr(image, "read_sources", lambda: [image.AptSource("http://x", "bookworm")])
+    program(programs, "setpriv", 'shift 2; exec "$@"')
+    for name in ("apt-config", "debootstrap", "unshare"):
+        program(programs, name, "exit 0")
+    program(programs, "podman", '[ "$1" = image ] && exit 1; exit 0')
+    return cache
+
+
+@pytest.mark.usefixtures("as_root")
+@pytest.mark.parametrize("slow", ["unshare", "podman"])
+def test_a_build_that_hangs_ends_with_all_its_children(
+    programs: Path, build: Path, slow: str
+) -> None:
+    hang = f"/bin/sleep 60 & echo $! > {programs}/child; wait"
+    program(programs, slow, f'[ "$1" = image ] && exit 1; {hang}')
+    started = time.monotonic()
+    with pytest.raises(StackError, match=r"^the host image was not built within 0\.5 s; see \S+, "):
+        image.ensure_image(print)
+    assert time.monotonic() - started < 20
+    assert ended_within(int((programs / "child").read_text()), seconds=10)
+    assert (build / "image-build.log").is_file()
+
+
+@pytest.mark.usefixtures("as_root", "build")
+def test_a_failed_import_is_one_line(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image, "_LIMIT_S", 60)
+    program(programs, "podman", '[ "$1" = image ] && exit 1; echo a; echo no space >&2; exit 125')
+    with pytest.raises(StackError, match=r"^podman could not import the host image: no space$"):
+        image.ensure_image(print)
+
+
+def ended_within(pid: int, *, seconds: float) -> bool:
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    ended, _, _ = select.select([process], [], [], seconds)
+    os.close(process)
+    return bool(ended)

@@ -9,8 +9,11 @@ import hashlib
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +28,7 @@ IMAGE_NAME = "localhost/warmfleet-host"
 _PREFIX = "host image: "
 _RECIPE = Path(__file__).with_name("image_build.sh")
 _CACHE = Path("/var/cache/warmfleet")
+_LIMIT_S = 900.0
 _PROGRAMS = {"podman": "podman", "debootstrap": "debootstrap", "unshare": "util-linux"}
 _CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _LOCAL_CAS = Path("/usr/local/share/ca-certificates")
@@ -55,13 +59,13 @@ def ensure_image(progress: Callable[[str], None]) -> str:
     """Build the image when it is absent and return its name; ``progress`` gets one line a step.
 
     A build that is killed leaves nothing that counts as an image; two builds at once wait for one
-    another. Takes one to three minutes, and no time when the image is there. A user with sudo that
-    asks for no password is served too.
+    another. Takes one to three minutes, 15 at most, and no time when the image is there. A user
+    with sudo that asks for no password is served too.
 
     Raises:
         PermissionNeededError: neither root nor such a user.
         ToolMissingError: podman or debootstrap is not installed.
-        StackError: no usable apt source, or the build failed; names the cause and the log.
+        StackError: no usable apt source, or the build failed or hung; names the cause and the log.
     """
     if os.geteuid() != 0:
         return _ensure_with_sudo(progress)
@@ -146,14 +150,15 @@ def _locked(progress: Callable[[str], None]) -> Iterator[None]:
 
 def _build(tag: str, sources: list[AptSource], progress: Callable[[str], None]) -> None:
     work = _CACHE / "image-build"
+    deadline = time.monotonic() + _LIMIT_S
     # Under the lock, whatever is here was left by a build that was killed.
     shutil.rmtree(work, ignore_errors=True)
     try:
         work.mkdir(mode=0o700)
         _write_inputs(work, sources)
-        _run_recipe(work, sources[0].uri, progress)
+        _run_recipe(work, sources[0].uri, progress, deadline)
         progress("importing into podman")
-        _import(work / "rootfs.tar", tag)
+        _import(work / "rootfs.tar", tag, deadline)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -175,35 +180,62 @@ def _apt_settings() -> list[str]:
     return [line for line in dump.stdout.splitlines() if line.split(" ")[0] in _APT_SETTINGS]
 
 
-def _run_recipe(work: Path, mirror: str, progress: Callable[[str], None]) -> None:
-    log_file = _CACHE / "image-build.log"
-    # pdeathsig and kill-child: when this process is killed, no part of the build lives on.
-    command = ["setpriv", "--pdeathsig", "KILL"]
-    command += ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+def _run_recipe(work: Path, mirror: str, progress: Callable[[str], None], deadline: float) -> None:
+    log_file = _log_file()
+    # kill-child: what is in the namespaces ends with unshare, whatever its process group.
+    command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     command += ["sh", str(_RECIPE), str(work), RELEASE, mirror]
     seen: set[str] = set()
     errors: list[str] = []
     with (
         log_file.open("w", encoding="utf-8", buffering=1) as log,
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
-        ) as build,
+        _bounded(command, deadline) as build,
     ):
-        assert build.stdout is not None  # noqa: S101 - for the type checker: stdout=PIPE
-        try:
-            for line in build.stdout:
-                log.write(line)
-                if (phase := _phase(line)) and phase not in seen:
-                    seen.add(phase)
-                    progress(phase)
-                if line.startswith(("E: ", "Err:")):
-                    errors.append(line.strip())
-        except BaseException:
-            build.kill()
-            raise
+        for line in build.stdout or ():
+            log.write(line)
+            if (phase := _phase(line)) and phase not in seen:
+                seen.add(phase)
+                progress(phase)
+            if line.startswith(("E: ", "Err:")):
+                errors.append(line.strip())
     if build.returncode != 0:
         cause = errors[0] if errors else _last_line(log_file.read_text(encoding="utf-8"))
         msg = f"building the host image from {mirror} failed: {cause}; see {log_file}, then retry"
+        raise StackError(msg)
+
+
+def _log_file() -> Path:
+    return _CACHE / "image-build.log"
+
+
+@contextmanager
+def _bounded(command: list[str], deadline: float) -> Iterator[subprocess.Popen[str]]:
+    """Run a command in a process group of its own that ends at the deadline or with us."""
+    expired = threading.Event()
+    with subprocess.Popen(
+        ["setpriv", "--pdeathsig", "KILL", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        process_group=0,
+    ) as process:
+
+        def expire() -> None:
+            expired.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        limit = threading.Timer(max(0.0, deadline - time.monotonic()), expire)
+        limit.start()
+        try:
+            yield process
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        finally:
+            limit.cancel()
+    if expired.is_set():
+        msg = f"the host image was not built within {_LIMIT_S:g} s; see {_log_file()}, then retry"
         raise StackError(msg)
 
 
@@ -215,16 +247,15 @@ def _phase(line: str) -> str | None:
     )
 
 
-def _import(archive: Path, tag: str) -> None:
+def _import(archive: Path, tag: str, deadline: float) -> None:
     changes = ['CMD ["/sbin/init"]', "STOPSIGNAL SIGRTMIN+3"]
     command = ["podman", "import", "--quiet"]
     command += [argument for change in changes for argument in ("--change", change)]
-    done = subprocess.run(
-        [*command, str(archive), tag], capture_output=True, text=True, check=False
-    )
-    _log.debug("podman import: %s", done.stderr.strip())
-    if done.returncode != 0:
-        msg = f"podman could not import the host image: {_last_line(done.stderr)}"
+    with _bounded([*command, str(archive), tag], deadline) as podman:
+        printed = podman.stdout.read() if podman.stdout else ""
+    _log.debug("podman import: %s", printed.strip())
+    if podman.returncode != 0:
+        msg = f"podman could not import the host image: {_last_line(printed)}"
         raise StackError(msg)
 
 
