@@ -36,7 +36,7 @@ class Launcher(Protocol):
         """Return the child's argv; never a secret in it.
 
         Raises:
-            SettingsError: what the child needs is not there.
+            EngineError: what the child needs is not there.
         """
 
     def progress(self, line: str) -> Progress | None:

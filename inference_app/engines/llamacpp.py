@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from inference_app.engines.base import Progress, progress_of_json
-from inference_app.errors import SettingsError
+from inference_app.errors import EngineError
 from inference_app.settings import ServiceSettings
 
 __all__ = ["LlamacppLauncher"]
@@ -33,7 +33,7 @@ class LlamacppLauncher:
         """Return the child's argv.
 
         Raises:
-            SettingsError: the weights are not there, or not readable.
+            EngineError: the weights are not there, or not readable: their disk may come later.
         """
         _must_open(self._settings.model.path)
         engine = self._settings.engine
@@ -67,4 +67,4 @@ def _must_open(path: Path) -> None:
         path.open("rb").close()
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError, PermissionError) as error:
         msg = f"model.path {path}: {error.strerror}; needed: a GGUF file that can be read"
-        raise SettingsError(msg) from error
+        raise EngineError(msg) from error

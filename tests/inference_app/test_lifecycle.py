@@ -385,16 +385,17 @@ def test_wrong_settings_are_one_line_and_another_status(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("weights", "reason"), [("none.gguf", "No such file"), (".", "Is a directory")]
 )
-def test_weights_that_are_not_there_are_wrong_settings(
+def test_weights_that_are_not_there_are_one_line_and_tried_again(
     tmp_path: Path, weights: str, reason: str
 ) -> None:
     document = settings_document(tmp_path)
     document["engine"]["kind"] = "llamacpp"
     document["model"]["path"] = path = str(tmp_path / weights)
     with replica_process(tmp_path, document) as replica:
-        assert replica.process.wait(timeout=30) == 2
+        # Not the status of wrong settings: their disk may be mounted a little later.
+        assert replica.process.wait(timeout=30) == 1
         last = replica.log().splitlines()[-1]
-        assert "event=settings_wrong" in last
+        assert "event=failed" in last
         assert f"model.path {path}: {reason}" in last
         assert "Traceback" not in replica.log()
     (ledger,) = (tmp_path / "state" / "ledger").glob("*.json")
