@@ -195,9 +195,14 @@ def _foreground(command: list[str]) -> int:
     It holds Pulumi's lock, so it ends in its own time: the terminal's Ctrl-C reaches it without us.
     """
     _keep_sudo()
+    early: list[int] = []
     signal.signal(signal.SIGINT, lambda *_: None)
+    # Before the child is there: a signal between its start and a later handler would end us alone.
+    _on_end_signals(lambda number, _: early.append(number))
     process = subprocess.Popen(command, cwd=ROOT, env=_environment())
     _on_end_signals(lambda number, _: process.send_signal(number))
+    for number in early:
+        process.send_signal(number)
     status = process.wait()
     return status if status >= 0 else 128 - status
 
