@@ -157,8 +157,10 @@ def script(checkout: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-# It takes longer to end than subprocess.run() would let it.
-IN_ORDER = "trap 'trap : INT; echo ending; sleep 1; echo in order; exit {status}' {name}"
+# It ends when the test lets it, which is later than subprocess.run() would let it.
+LETS_GO = "while [ ! -e {let_go} ]; do sleep 0.05; done"
+IN_ORDER = "trap 'trap : INT; echo ending; {lets_go}; echo in order; exit {status}' {name}"
+RUN_KILLS_AFTER_S = 0.25
 
 
 @pytest.mark.parametrize(("name", "whole_group"), [("INT", True), ("TERM", False), ("HUP", True)])
@@ -166,7 +168,9 @@ def test_a_command_of_the_lab_ends_in_its_own_time(
     tmp_path: Path, name: str, whole_group: bool
 ) -> None:
     number = signal.Signals[f"SIG{name}"]
-    body = IN_ORDER.format(status=128 + number, name=name)
+    let_go = tmp_path / "let-go"
+    lets_go = LETS_GO.format(let_go=let_go)
+    body = IN_ORDER.format(status=128 + number, name=name, lets_go=lets_go)
     body += "\necho ready\nwhile :; do sleep 0.1; done"
     program(tmp_path / ".venv" / "bin" / "warmfleet", body)
     with script(tmp_path, "down") as process:
@@ -176,6 +180,9 @@ def test_a_command_of_the_lab_ends_in_its_own_time(
         (os.killpg if whole_group else os.kill)(process.pid, number)
         assert process.stdout.readline() == "ending\n"
         os.kill(process.pid, signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2 * RUN_KILLS_AFTER_S)
+        let_go.touch()
         assert process.wait(20) == 128 + number
         assert process.stdout.read() == "in order\n"
 
