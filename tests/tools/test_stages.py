@@ -206,7 +206,10 @@ def test_an_interrupt_ends_all_stages_and_starts_no_more(
 
 
 def test_an_interrupted_stage_is_heard_to_its_end(tmp_path: Path) -> None:
-    body = IN_ORDER.format(status=1, name="TERM") + "\necho ready\nwhile :; do sleep 0.1; done"
+    body = (
+        IN_ORDER.format(status=1, name="TERM", lets_go="sleep 1")
+        + "\necho ready\nwhile :; do sleep 0.1; done"
+    )
     program(tmp_path / ".venv" / "bin" / "pytest", body)
     with script(tmp_path, "check", "unit") as process:
         assert process.stdout
