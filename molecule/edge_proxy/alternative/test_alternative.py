@@ -17,13 +17,13 @@ def test_nginx_itself_sees_the_settings(host: Host) -> None:
         "proxy_connect_timeout 1500ms;",
         "keepalive_timeout 20000ms;",
         "keepalive_timeout 40000ms;",
-        "worker_shutdown_timeout 30500ms;",
+        "worker_shutdown_timeout 36000ms;",
         "probe_interval_s = 0.5,",
         "probe_timeouts = 2,",
     ):
         assert line in config
     stop = host.service("nginx").systemd_properties["TimeoutStopUSec"]
-    assert stop == "51s"
+    assert stop == "56s"
 
 
 def test_key_and_member_that_went_are_gone_without_a_reload(ask) -> None:

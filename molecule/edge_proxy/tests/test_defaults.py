@@ -15,8 +15,10 @@ def test_unit_runs_now_and_at_boot(host: Host) -> None:
     assert properties["ProtectSystem"] == "strict"
     assert properties["NoNewPrivileges"] == "yes"
     assert properties["Restart"] == "on-failure"
-    # A stop lets the longest generation end.
-    assert properties["TimeoutStopUSec"] == "5min 30s"
+    # The gateway is tried for ever, and a stop lets the longest request end.
+    assert properties["StartLimitIntervalUSec"] == "0"
+    assert properties["RestartUSec"] == "5s"
+    assert properties["TimeoutStopUSec"] == "6min 30s"
 
 
 def test_https_alone_is_served(host: Host) -> None:
@@ -47,7 +49,7 @@ def test_nginx_itself_sees_the_settings(host: Host) -> None:
         "proxy_connect_timeout 2000ms;",
         "keepalive_timeout 60000ms;",
         "keepalive_timeout 75000ms;",
-        "worker_shutdown_timeout 310000ms;",
+        "worker_shutdown_timeout 370000ms;",
         "client_max_body_size 4194304;",
         "proxy_buffering off;",
         "server_tokens off;",
