@@ -159,7 +159,7 @@ def script(checkout: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 # It ends when the test lets it, which is later than subprocess.run() would let it.
 LETS_GO = "while [ ! -e {let_go} ]; do sleep 0.05; done"
-IN_ORDER = "trap 'trap : INT; echo ending; {lets_go}; echo in order; exit {status}' {name}"
+IN_ORDER = "trap 'trap : INT {name}; echo ending; {lets_go}; echo in order; exit {status}' {name}"
 RUN_KILLS_AFTER_S = 0.25
 
 
