@@ -17,11 +17,13 @@ class Progress:
     Attributes:
         phase: the ledger phase that begins here.
         address: base URL, once the engine listens.
+        failure: why it is about to end; threads of an engine may still print after that.
         detail: figures of that phase.
     """
 
     phase: str | None = None
     address: str | None = None
+    failure: str | None = None
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -49,6 +51,11 @@ def progress_of_json(line: str) -> Progress | None:
         return None
     try:
         fields = json.loads(line)["progress"]
-        return Progress(fields.get("phase"), fields.get("address"), fields.get("detail") or {})
+        return Progress(
+            phase=fields.get("phase"),
+            address=fields.get("address"),
+            failure=fields.get("failure"),
+            detail=fields.get("detail") or {},
+        )
     except (ValueError, AttributeError):
         return None

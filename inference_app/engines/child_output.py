@@ -6,8 +6,14 @@ import sys
 __all__ = ["report"]
 
 
-def report(*, phase: str | None = None, address: str | None = None, **detail: object) -> None:
+def report(
+    *,
+    phase: str | None = None,
+    address: str | None = None,
+    failure: str | None = None,
+    **detail: object,
+) -> None:
     """Print one progress line to stdout at once."""
-    progress = {"phase": phase, "address": address, "detail": detail}
+    progress = {"phase": phase, "address": address, "failure": failure, "detail": detail}
     sys.stdout.write(json.dumps({"progress": progress}) + "\n")
     sys.stdout.flush()

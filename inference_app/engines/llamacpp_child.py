@@ -22,19 +22,19 @@ def main() -> int:
     """Serve until a signal ends the process.
 
     Returns:
-        With the reason on stderr, 2 for options that llama.cpp does not take, 1 for the rest.
+        With the reason as progress, 2 for options that llama.cpp does not take, 1 for the rest.
     """
     die_with_parent()
     arguments = json.loads(sys.argv[1])
     try:
         parameters = _parameters(arguments)
     except _OptionError as error:
-        sys.stderr.write(f"engine.options: {error}\n")
+        report(failure=f"engine.options: {error}")
         return OPTIONS_REFUSED
     try:
         server = xllamacpp.Server(parameters)
     except (RuntimeError, TypeError, ValueError) as error:
-        sys.stderr.write(f"llama.cpp cannot serve {arguments['path']}: {error}\n")
+        report(failure=f"llama.cpp cannot serve {arguments['path']}: {error}")
         return 1
     report(address=server.listening_address)
     signal.pause()

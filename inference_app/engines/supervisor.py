@@ -40,6 +40,7 @@ class EngineProcess:
         self._readers: list[asyncio.Task[None]] = []
         self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._lines: deque[str] = deque(maxlen=_LINES_KEPT)
+        self._failure: str | None = None
 
     async def start(self) -> EngineClient:
         """Start the child and return a client once the engine itself says it is ready.
@@ -81,7 +82,7 @@ class EngineProcess:
         # What it said last is still in the pipes; a grandchild may hold them open for ever.
         await asyncio.wait(self._readers, timeout=_LAST_LINES_S)
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-        last = self._lines[-1] if self._lines else "it said nothing"
+        last = self._failure or (self._lines[-1] if self._lines else "it said nothing")
         return f"the engine ended ({how}); its last line: {last}"
 
     async def stop(self) -> None:
@@ -129,6 +130,7 @@ class EngineProcess:
                 self._lines.append(line)
                 _logger.debug("event=engine_output line=%r", line)
             return
+        self._failure = progress.failure or self._failure
         if progress.phase is not None:
             self._on_progress(progress)
         if progress.address is not None and not self._address.done():

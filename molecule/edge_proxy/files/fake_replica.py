@@ -1,4 +1,4 @@
-"""A fake replica: python3 fake_replica.py NAME PORT ADMIN_PORT; cold while /run/fake-NAME.cold is."""
+"""A fake replica: fake_replica.py NAME PORT ADMIN_PORT; cold while /run/fake-NAME.cold is there."""
 
 import json
 import sys
