@@ -22,10 +22,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["API_KEY", "HOST", "Gateway"]
+__all__ = ["API_KEY", "CONFIGURATION", "HOST", "Gateway"]
 
 ROLE = Path(__file__).resolve().parents[2] / "roles" / "edge_proxy"
 API_KEY = "wf-canary-key"
+CONFIGURATION = hashlib.sha256(b"all that needs a reload").hexdigest()
 HOST = "127.0.0.1"
 
 
@@ -44,6 +45,7 @@ class Gateway:
             **defaults,
             **internals,
             "ansible_managed": "Ansible managed",
+            "__edge_proxy_configuration": CONFIGURATION,
             "edge_proxy_listen_address": HOST,
             "edge_proxy_listen_port": _free_port(),
             # Nothing listens there: a port of 1 refuses, and the file may not be empty.

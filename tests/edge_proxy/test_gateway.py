@@ -12,7 +12,7 @@ import pytest
 from tests.edge_proxy.clients import READ_TIMEOUT_S, chat, connect, post_and_leave
 from tests.edge_proxy.conftest import Fleet
 from tests.edge_proxy.fake_replica import FakeReplica
-from tests.edge_proxy.gateway import API_KEY, Gateway
+from tests.edge_proxy.gateway import API_KEY, CONFIGURATION, Gateway
 
 pytestmark = pytest.mark.machine
 
@@ -75,6 +75,8 @@ async def test_pages_that_need_no_key(gateway: Gateway, fleet: Fleet) -> None:
             assert response.status == 200
             assert "OpenAI-compatible" in await response.text()
             assert response.headers["Server"] == "nginx"
+            assert response.headers["X-Warmfleet-Configuration"] == CONFIGURATION
+            assert len(response.headers.getall("X-Request-Id")) == 1
         async with anonymous.get("/healthz") as response:
             assert await response.json() == {"status": "ready"}
         async with anonymous.get("/metrics") as response:
