@@ -8,6 +8,11 @@ def test_only_the_other_address_is_served(host: Host) -> None:
     assert not host.socket("tcp://0.0.0.0:443").is_listening
 
 
+def test_nginx_that_ran_before_the_role_was_confined(host: Host) -> None:
+    process = host.service("nginx").systemd_properties["MainPID"]
+    assert "NoNewPrivs:\t1" in host.check_output(f"cat /proc/{process}/status")
+
+
 def test_nginx_itself_sees_the_settings(host: Host) -> None:
     config = host.check_output("nginx -T")
     for line in (
