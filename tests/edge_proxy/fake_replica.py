@@ -59,6 +59,11 @@ class FakeReplica:
         for runner in self._runners:
             await runner.cleanup()
         self._runners.clear()
+        # What a handler aborted is closed by the loop's next round, or, when the test ends, never.
+        for transport in self.connections:
+            transport.abort()
+        self.connections.clear()
+        await asyncio.sleep(0)
 
     def entry(self) -> dict[str, Any]:
         """Return this replica as the proxy's membership file lists it."""
