@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
     group, *names = arguments or ["check"]
     if group == "down":
         return _foreground(["warmfleet", "down", ENVIRONMENT])
-    groups: dict[str, list[Stage]] = {"up": [], "check": [TEST[0], *CHECK], "test": CHECK + TEST}
+    groups: dict[str, list[Stage]] = {"up": [], "check": [*CHECK, TEST[0]], "test": CHECK + TEST}
     stages = groups.get(group)
     if stages is None or (unknown := set(names) - {stage.name for stage in stages}):
         what = f"stage {', '.join(sorted(unknown))}" if stages is not None else f"group {group}"
@@ -115,10 +115,8 @@ def main(arguments: list[str]) -> int:
     if group == "up":
         return _foreground(["warmfleet", "up", ENVIRONMENT])
     chosen = [stage for stage in stages if not names or stage.name in names]
-    # Unit tests bear a linter beside them; those that measure or use containers run alone.
-    beside = [stage for stage in chosen if stage in CHECK or group == "check"]
-    outcomes += side_by_side(beside, at_once=2)
-    outcomes += side_by_side([stage for stage in chosen if stage not in beside], at_once=1)
+    outcomes += side_by_side([stage for stage in chosen if stage in CHECK], at_once=2)
+    outcomes += side_by_side([stage for stage in chosen if stage not in CHECK], at_once=1)
     return close(outcomes, time.monotonic() - started)
 
 
