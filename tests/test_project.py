@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from warmfleet.errors import PermissionNeededError
-from warmfleet.project import Project
+from warmfleet.project import PROJECT_VARIABLE, Project
 
 
 def test_state_is_private_and_its_passphrase_is_made_once(tmp_path: Path) -> None:
@@ -29,6 +29,13 @@ def test_a_backend_that_the_caller_names_wins(
     variables = Project(tmp_path).pulumi_environment()
     assert variables["PULUMI_BACKEND_URL"] == "s3://state"
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in variables
+
+
+def test_pulumi_is_told_of_this_project_not_of_the_one_that_the_caller_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PROJECT_VARIABLE, "/elsewhere")
+    assert Project(tmp_path).pulumi_environment()[PROJECT_VARIABLE] == str(tmp_path)
 
 
 def test_state_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:

@@ -76,11 +76,12 @@ class Project:
             "PULUMI_HOME": str(private_folder(self.state / "pulumi")),
             "PULUMI_BACKEND_URL": f"file://{private_folder(self.state / 'backend')}",
             "PULUMI_SKIP_UPDATE_CHECK": "true",
-            PROJECT_VARIABLE: str(self.root),
         }
         if "PULUMI_CONFIG_PASSPHRASE" not in os.environ:
             wanted["PULUMI_CONFIG_PASSPHRASE_FILE"] = str(self._passphrase_file())
-        return {name: os.environ.get(name, value) for name, value in wanted.items()}
+        variables = {name: os.environ.get(name, value) for name, value in wanted.items()}
+        # Never the caller's: its environment may name another project than this one.
+        return variables | {PROJECT_VARIABLE: str(self.root)}
 
     def _passphrase_file(self) -> Path:
         path = self.state / "passphrase"
