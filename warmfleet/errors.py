@@ -9,6 +9,7 @@
     ├── ProjectNotFoundError       project-not-found  2   (also FileNotFoundError)
     ├── ToolMissingError           tool-missing       1   (also FileNotFoundError)
     ├── PermissionNeededError      permission-needed  1   (also PermissionError)
+    ├── EnvironmentBusyError       environment-busy   1   (also BlockingIOError)
     ├── StackError                 stack-failed       1   (also RuntimeError)
     ├── HostUnreachableError       host-unreachable   1   (also ConnectionError)
     ├── ConvergeError              converge-failed    1   (also RuntimeError)
@@ -23,6 +24,7 @@ from typing import ClassVar
 __all__ = [
     "ConvergeError",
     "EndpointError",
+    "EnvironmentBusyError",
     "HostUnreachableError",
     "PermissionNeededError",
     "PlanRefusedError",
@@ -79,6 +81,12 @@ class PermissionNeededError(WarmfleetError, PermissionError):
     """The command needs rights (root, a group) that the user lacks."""
 
     code = "permission-needed"
+
+
+class EnvironmentBusyError(WarmfleetError, BlockingIOError):
+    """Another command is changing the environment."""
+
+    code = "environment-busy"
 
 
 class StackError(WarmfleetError, RuntimeError):

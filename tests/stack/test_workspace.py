@@ -6,6 +6,7 @@ The tests run in order on one stack; each leaves it as it found it.
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from warmfleet.provider.image import image_tag
 from warmfleet.provider.podman import Podman
 from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.engine import Engine
+from warmfleet.stack.stale_locks import Holder
 from warmfleet.stack.workspace import Workspace
 
 pytestmark = [pytest.mark.engine, pytest.mark.machine, pytest.mark.timeout(300)]
@@ -237,20 +239,57 @@ def test_a_stale_lock_is_refused_with_one_line(workspace, project):
     assert workspace.up(ignore).changes == UNCHANGED
 
 
-def test_a_lock_names_its_holder(workspace, project):
+def lock_file(project, **holder):
     locks = project.state / "backend/.pulumi/locks/organization/warmfleet" / ENVIRONMENT
     locks.mkdir(parents=True, exist_ok=True)
     held = locks / "other.json"
     content = {"pid": 2**22 + 1, "username": "someone", "timestamp": "2026-01-02T03:04:05Z"}
+    held.write_text(json.dumps(content | holder))
+    return held
+
+
+def test_a_lock_names_its_holder(workspace, project):
+    held = lock_file(project, hostname="elsewhere")
     try:
-        held.write_text(json.dumps({**content, "hostname": "elsewhere"}))
-        with pytest.raises(StackError, match=r"locked by someone@elsewhere .*; wait until that"):
-            workspace.up(ignore)
-        held.write_text(json.dumps({**content, "hostname": socket.gethostname()}))
-        with pytest.raises(StackError, match=r"is gone; unlock it: cd .* && pulumi cancel --yes"):
+        with pytest.raises(StackError) as caught:
             workspace.up(ignore)
     finally:
         held.unlink()
+    assert str(caught.value) == (
+        f"stack {ENVIRONMENT} is locked by someone@elsewhere (pid {2**22 + 1}) since "
+        "2026-01-02T03:04:05Z; wait until that has ended, or end it with Ctrl-C there, and run "
+        "this again"
+    )
+
+
+def test_what_a_killed_engine_left_is_cleared_and_done_again(workspace, project):
+    podman("rm", "--force", "--time", "2", REPLICA_2)
+    killed: list[int] = []
+
+    def kill(line: str) -> None:
+        if line.endswith("replica-2: creating"):
+            [lock] = [Holder.read(path.read_text()) for path in locks_of(project)]
+            killed.append(lock.pid)
+            os.kill(lock.pid, signal.SIGKILL)
+
+    with pytest.raises(StackError, match="was ended by SIGKILL; run it again"):
+        workspace.up(kill)
+    assert len(killed) == len(locks_of(project)) == 1
+    lines: list[str] = []
+    assert workspace.up(lines.append).changes["create"] == 1
+    assert lines[0].startswith(f"unlocked stack {ENVIRONMENT}: it was locked by ")
+    assert f"(pid {killed[0]})" in lines[0]
+    assert containers() == dict.fromkeys((GATEWAY, REPLICA_1, REPLICA_2), "running")
+    state = json.loads(Engine(project).command("stack", "export", "--stack", ENVIRONMENT))
+    assert "pending_operations" not in state["deployment"]
+    assert locks_of(project) == []
+    lines.clear()
+    assert workspace.up(lines.append).changes == UNCHANGED
+    assert not [line for line in lines if "unlocked" in line or "killed" in line]
+
+
+def locks_of(project):
+    return list((project.state / "backend/.pulumi/locks").rglob("*.json"))
 
 
 def test_no_secret_is_in_the_state(project):

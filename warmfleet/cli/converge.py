@@ -23,13 +23,14 @@ def converge(environment: str, check: bool, diff: bool, limit: str | None, as_js
     With --check nothing is changed and the exit status is 3 when something would change.
     """
     from warmfleet.deploy.hosts import converge_hosts
+    from warmfleet.deploy.operation import operation
     from warmfleet.deploy.progress import Reporter
     from warmfleet.plan.lock import check_lock
 
     project = Project.find()
     check_lock(project, environment)
     log_file = open_log(project, environment, "converge")
-    with Reporter(progress_console()) as reporter:
+    with operation(project, environment), Reporter(progress_console()) as reporter:
         result = converge_hosts(project, environment, reporter, check=check, diff=diff, limit=limit)
     if as_json:
         print_json(

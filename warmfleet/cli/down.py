@@ -15,12 +15,13 @@ __all__ = ["down"]
 def down(environment: str, as_json: bool) -> None:
     """Destroy ENVIRONMENT: its hosts, network, stack and credentials. Its logs stay."""
     from warmfleet.deploy.down import down as take_down
+    from warmfleet.deploy.operation import operation
     from warmfleet.deploy.progress import Reporter
 
     project = Project.find()
     project.spec_file(environment)
     log_file = open_log(project, environment, "down")
-    with Reporter(progress_console()) as reporter:
+    with operation(project, environment), Reporter(progress_console()) as reporter:
         changes = take_down(project, environment, reporter)
     if as_json:
         print_json({"environment": environment, "resources": changes, "log_file": str(log_file)})

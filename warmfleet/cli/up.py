@@ -18,6 +18,7 @@ def up(environment: str, as_json: bool) -> None:
     Runs `pulumi up`, then Ansible, waits until every replica is warm, sends real requests through
     the gateway and prints the cold-start ledger. Running it again changes only what differs.
     """
+    from warmfleet.deploy.operation import operation
     from warmfleet.deploy.progress import Reporter
     from warmfleet.deploy.render import render_up
     from warmfleet.deploy.up import up as bring_up
@@ -25,7 +26,7 @@ def up(environment: str, as_json: bool) -> None:
     project = Project.find()
     project.spec_file(environment)
     log_file = open_log(project, environment, "up")
-    with Reporter(progress_console()) as reporter:
+    with operation(project, environment), Reporter(progress_console()) as reporter:
         result = bring_up(project, environment, reporter, log_file)
     if as_json:
         print_json(result.model_dump(mode="json"))

@@ -5,12 +5,12 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from warmfleet.content import in_checkout
@@ -18,6 +18,7 @@ from warmfleet.errors import StackError, ToolMissingError
 from warmfleet.project import Project
 from warmfleet.provider.process import Finished, last_line, run_program
 from warmfleet.stack.events import EventLog
+from warmfleet.stack.stale_locks import Holder, clear_stale_locks
 
 __all__ = ["Engine"]
 
@@ -37,19 +38,22 @@ class Engine:
         """Run an operation to its end and report its steps meanwhile.
 
         Ctrl-C, and the time limit of 30 minutes, ask the engine to stop and wait until it has
-        written its state down.
+        written its state down. A lock that a killed run of this machine left is cleared before.
 
         Raises:
-            StackError: it failed; names the resource and the cause.
+            StackError: it failed, or somebody else is at it; names the resource and the cause.
             ToolMissingError: ``pulumi`` is not installed.
         """
+        variables = self._variables()
+        for holder in clear_stale_locks(variables["PULUMI_BACKEND_URL"], stack):
+            on_event(f"unlocked stack {stack}: it was locked by {holder}, a process that is gone")
         log = EventLog(on_event)
         command = [self._program(), *arguments, "--stack", stack, "--json", "--non-interactive"]
         with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
             process = subprocess.Popen(
                 command,
                 cwd=self._project.root,
-                env=self._variables(),
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -142,14 +146,18 @@ def _explained(verb: str, stack: str, project: Project, printed: str, log: Event
 
 
 def _locked(stack: str, project: Project, lock: re.Match[str]) -> str:
-    holder = f"{lock['user']}@{lock['host']} (pid {lock['pid']}) since {lock['time']}"
-    if lock["host"] == socket.gethostname() and not Path("/proc", lock["pid"]).exists():
+    since = datetime.fromisoformat(lock["time"])
+    holder = Holder(lock["user"], lock["host"], int(lock["pid"]), since)
+    if holder.is_gone():
         return (
             f"stack {stack} is locked by {holder}, a process that is gone; "
             f"unlock it: cd {shlex.quote(str(project.root))} && "
             f'eval "$(warmfleet env)" && pulumi cancel --yes {stack}'
         )
-    return f"stack {stack} is locked by {holder}; wait until that has ended"
+    return (
+        f"stack {stack} is locked by {holder}; wait until that has ended, or end it with Ctrl-C "
+        "there, and run this again"
+    )
 
 
 def _cause(printed: str) -> str:

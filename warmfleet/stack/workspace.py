@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from warmfleet.errors import StackError
 from warmfleet.project import Project
@@ -13,6 +14,9 @@ from warmfleet.stack.outputs import OUTPUT_NAME, FleetOutput
 __all__ = ["StackResult", "Workspace"]
 
 _Listener = Callable[[str], None]
+
+_NO_STACK = "no stack named"
+_FORGET_PENDING = ("refresh", "--yes", "--skip-preview", "--clear-pending-creates")
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,10 @@ class Workspace:
         Raises:
             StackError: a resource failed, or the stack is locked.
         """
-        self._ensure_stack()
+        if self._ensure_stack():
+            # What a killed run was making: the provider keeps it, or makes it anew, on `create`.
+            on_event("forgetting what a killed run was making: it is looked for")
+            self._update(*_FORGET_PENDING, on_event=on_event)
         # With a refresh: after a reboot of this machine every lab host is there, but stopped.
         changes = self._update("up", "--yes", "--skip-preview", "--refresh", on_event=on_event)
         fleet = self.fleet()
@@ -58,7 +65,7 @@ class Workspace:
 
     def destroy(self, on_event: _Listener) -> dict[str, int]:
         """Remove everything of the environment, and the stack; return resources by operation."""
-        if not self._exists():
+        if self._state() is None:
             return {}
         changes = self._update("destroy", "--yes", "--skip-preview", "--remove", on_event=on_event)
         self._forget()
@@ -71,19 +78,29 @@ class Workspace:
         )
         if answer.status == 0:
             return FleetOutput.read(json.loads(answer.stdout))
-        if "no stack named" in answer.stderr or "does not have output" in answer.stderr:
+        if _NO_STACK in answer.stderr or "does not have output" in answer.stderr:
             return None
-        cause = " ".join(answer.stderr.split()).removeprefix("error: ")
-        msg = f"cannot read the output of stack {self._environment}: {cause}"
+        msg = f"cannot read the output of stack {self._environment}: {_one_line(answer.stderr)}"
         raise StackError(msg)
 
-    def _ensure_stack(self) -> None:
-        if not self._exists():
+    def _ensure_stack(self) -> bool:
+        """Make the stack when there is none; tell whether a killed run left steps in it."""
+        state = self._state()
+        if state is None:
             self._engine.command("stack", "init", self._environment, "--no-select")
+            return False
+        return bool((state["deployment"] or {}).get("pending_operations"))
 
-    def _exists(self) -> bool:
-        stacks = json.loads(self._engine.command("stack", "ls", "--json"))
-        return any(stack["name"] == self._environment for stack in stacks)
+    def _state(self) -> dict[str, Any] | None:
+        """Return the state as Pulumi exports it, secrets encrypted; None without a stack."""
+        answer = self._engine.ask("stack", "export", "--stack", self._environment)
+        if answer.status == 0:
+            state: dict[str, Any] = json.loads(answer.stdout)
+            return state
+        if _NO_STACK in answer.stderr:
+            return None
+        msg = f"cannot read the state of stack {self._environment}: {_one_line(answer.stderr)}"
+        raise StackError(msg)
 
     def _update(self, *arguments: str, on_event: _Listener) -> dict[str, int]:
         log = self._engine.update(*arguments, stack=self._environment, on_event=on_event)
@@ -98,3 +115,7 @@ class Workspace:
                 shutil.rmtree(folder, ignore_errors=True)
         for copy in backend.glob(f"stacks/*/{self._environment}.json*"):
             copy.unlink(missing_ok=True)
+
+
+def _one_line(printed: str) -> str:
+    return " ".join(printed.split()).removeprefix("error: ")
