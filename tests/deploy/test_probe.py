@@ -50,7 +50,7 @@ class FakeGateway:
 
 @pytest.fixture
 def credentials(tmp_path: Path) -> Credentials:
-    return Credentials.ensure(Project(tmp_path), "lab", ["localhost", "127.0.0.1"])
+    return Credentials.ensure(Project(tmp_path), "lab", ["localhost", "127.0.0.1"], {})
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_what_went_wrong_is_said(
 def test_a_certificate_of_another_authority_is_refused(
     gateway: FakeGateway, endpoint: Endpoint, tmp_path: Path
 ) -> None:
-    other = Credentials.ensure(Project(tmp_path / "other"), "lab", ["127.0.0.1"])
+    other = Credentials.ensure(Project(tmp_path / "other"), "lab", ["127.0.0.1"], {})
     stranger = Endpoint(gateway.url, other.ca_file, endpoint.api_key_file, read_timeout_s=5)
     with pytest.raises(EndpointError, match="certificate verify failed"):
         stranger.chat("chat", "why?", 8)

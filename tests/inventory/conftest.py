@@ -39,7 +39,7 @@ def fleet() -> FleetOutput:
 def project(tmp_path: Path) -> Project:
     root = tmp_path / "a project"  # the space is on purpose: paths pass through ssh's own quoting
     root.mkdir()
-    Credentials.ensure(Project(root), "lab", ["localhost", "127.0.0.1"])
+    Credentials.ensure(Project(root), "lab", ["localhost", "127.0.0.1"], {})
     return Project(root)
 
 

@@ -158,7 +158,7 @@ def _new_key() -> io.StringIO:
 
 @pytest.fixture
 def credentials(tmp_path: Path) -> Credentials:
-    return Credentials.ensure(Project(tmp_path), "lab", ["localhost"])
+    return Credentials.ensure(Project(tmp_path), "lab", ["localhost"], {})
 
 
 @pytest.fixture

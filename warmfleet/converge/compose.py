@@ -46,7 +46,7 @@ def compose_inventory(project: Project, environment: str, progress: Progress) ->
             f"run warmfleet up {environment} (or pulumi up -s {environment} in {project.root})"
         )
         raise StackError(msg)
-    Credentials.ensure(project, environment, plan.endpoint.server_names)
+    Credentials.ensure_for(project, plan)
     weights = {model.name: ensure_weights(project, model, progress) for model in plan.models}
     house = ensure_wheelhouse(project, progress)
     starts = sum(host.role is HostRole.REPLICA for host in plan.hosts) * len(plan.models)

@@ -60,7 +60,7 @@ def read_status(project: Project, environment: str) -> FleetStatus:
         msg = f"environment {environment!r} is not up; run `warmfleet up {environment}`"
         raise StackError(msg)
     plan = read_lock(project.plan_file(environment))
-    credentials = Credentials.ensure(project, environment, plan.endpoint.server_names)
+    credentials = Credentials.ensure_for(project, plan)
     return status_of(plan, fleet, credentials)
 
 

@@ -58,7 +58,7 @@ def up(project: Project, environment: str, reporter: Reporter, log_file: Path) -
         WarmfleetError: one line; the stage that failed is in the log.
     """
     plan = check_lock(project, environment)
-    credentials = Credentials.ensure(project, environment, plan.endpoint.server_names)
+    credentials = Credentials.ensure_for(project, plan)
     _gather(project, plan, reporter)
     began = datetime.now(UTC)
     with reporter.stage("stack") as stage:

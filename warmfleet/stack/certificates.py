@@ -1,8 +1,9 @@
-"""A private authority and the gateway's certificate; pure functions over keys and times."""
+"""Private authorities and the certificates that they sign; pure functions over keys and times."""
 
 import ipaddress
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from enum import Enum
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
@@ -10,21 +11,37 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["RENEW_BEFORE", "issue_authority", "issue_server", "still_serves", "still_signs"]
+__all__ = [
+    "RENEW_BEFORE",
+    "Purpose",
+    "issue_authority",
+    "issue_certificate",
+    "still_serves",
+    "still_signs",
+]
 
 RENEW_BEFORE = timedelta(days=30)
 """A certificate that ends sooner is made again."""
 
 _AUTHORITY_LIFE = timedelta(days=3650)
-_SERVER_LIFE = timedelta(days=397)  # some clients refuse a server certificate that lives longer
+_LIFE = timedelta(days=397)  # some clients refuse a server certificate that lives longer
 _SKEW = timedelta(hours=1)  # clocks of clients that run behind
 
 
-def issue_authority(
-    key: EllipticCurvePrivateKey, environment: str, now: datetime
-) -> x509.Certificate:
-    """Return a self-signed certificate that may sign server certificates and no other authority."""
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"warmfleet {environment} CA")])
+class Purpose(Enum):
+    """Which end of a connection a certificate is good for; never both."""
+
+    SERVER = ExtendedKeyUsageOID.SERVER_AUTH
+    CLIENT = ExtendedKeyUsageOID.CLIENT_AUTH
+
+
+def issue_authority(key: EllipticCurvePrivateKey, title: str, now: datetime) -> x509.Certificate:
+    """Return a self-signed certificate that may sign for servers and clients, no other authority.
+
+    One that is issued again with the same key and title verifies what the former has signed, and
+    the reverse, so it may be put in place host by host.
+    """
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, title)])
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     return (
         _builder(now, _AUTHORITY_LIFE)
@@ -38,8 +55,9 @@ def issue_authority(
     )
 
 
-def issue_server(
+def issue_certificate(
     key: EllipticCurvePrivateKey,
+    purpose: Purpose,
     names: Sequence[str],
     authority: x509.Certificate,
     authority_key: EllipticCurvePrivateKey,
@@ -50,13 +68,13 @@ def issue_server(
     issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     return (
-        _builder(now, _SERVER_LIFE)
+        _builder(now, _LIFE)
         .subject_name(subject)
         .issuer_name(authority.subject)
         .public_key(key.public_key())
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(sign_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.ExtendedKeyUsage([purpose.value]), critical=False)
         .add_extension(x509.SubjectAlternativeName(list(map(_name, names))), critical=False)
         .add_extension(issuer, critical=False)
         .add_extension(identifier, critical=False)
@@ -65,10 +83,9 @@ def issue_server(
 
 
 def still_signs(authority: x509.Certificate, key: EllipticCurvePrivateKey, now: datetime) -> bool:
-    """Tell whether the authority is this key's and outlives a server certificate made now."""
+    """Tell whether the authority is this key's and outlives a certificate signed now."""
     return (
-        authority.public_key() == key.public_key()
-        and authority.not_valid_after_utc > now + _SERVER_LIFE
+        authority.public_key() == key.public_key() and authority.not_valid_after_utc > now + _LIFE
     )
 
 
@@ -79,7 +96,7 @@ def still_serves(
     authority: x509.Certificate,
     now: datetime,
 ) -> bool:
-    """Tell whether a server certificate is this key's, for these names, signed and not ending."""
+    """Tell whether a certificate is this key's, for these names, signed and not ending."""
     try:
         certificate.verify_directly_issued_by(authority)
         held = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value

@@ -2,11 +2,14 @@
 
 They never enter the stack's outputs, the inventory or a command line: programs get the *paths*,
 and roles look the few values they need up by name.
+
+Two authorities, so that neither side can stand in for the other: clients trust the endpoint's, and
+gateways and replicas trust the fleet's own.
 """
 
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,13 +22,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from warmfleet.errors import StackError
+from warmfleet.plan.models import FleetPlan, HostRole
 from warmfleet.private_files import replace_private, write_private_once
 from warmfleet.project import Project
-from warmfleet.stack.certificates import issue_authority, issue_server, still_serves, still_signs
+from warmfleet.stack.certificates import (
+    Purpose,
+    issue_authority,
+    issue_certificate,
+    still_serves,
+    still_signs,
+)
 
 __all__ = ["Credentials"]
 
 _KEY_PREFIX = "wf-"  # lets scanners of logs and repositories recognise a leaked key
+_CLIENT_NAME = "gateway"
 
 
 @dataclass(frozen=True)
@@ -40,30 +51,42 @@ class Credentials:
         project: Project,
         environment: str,
         server_names: Sequence[str],
+        replicas: Mapping[str, str],
         *,
         now: datetime | None = None,
     ) -> Self:
         """Return the credentials; make what is missing, renew what no longer serves.
 
-        The server certificate is made again when ``server_names`` changed or fewer than 30 days of
-        it are left (``now`` is a parameter for tests). Keys are kept for as long as the
-        environment is. Two commands at once agree on one set.
+        ``replicas`` has the private address of each by the name of its host. A certificate is made
+        again when its names changed or fewer than 30 days of it are left (``now`` is a parameter
+        for tests). Keys are kept for as long as the environment is. Two commands at once agree on
+        one set.
 
         Raises:
             StackError: a kept file is damaged, or the folder is not writable.
         """
         found = cls(project.environment_state(environment))
         try:
-            for folder in (found._ssh, found._secrets):
+            for folder in (found._ssh, found._secrets, found._fleet, found._replicas):
                 folder.mkdir(mode=0o700, exist_ok=True)
             found._ensure_ssh_key(environment)
             if not found.api_key_file.exists():
                 write_private_once(found.api_key_file, _KEY_PREFIX + secrets.token_urlsafe(32))
-            found._ensure_certificates(environment, server_names, now or datetime.now(UTC))
+            now = now or datetime.now(UTC)
+            found._ensure_endpoint(environment, server_names, now)
+            found._ensure_fleet(environment, replicas, now)
         except OSError as error:
             msg = f"credentials of {environment}: {error.filename}: {error.strerror}"
             raise StackError(msg) from error
         return found
+
+    @classmethod
+    def ensure_for(cls, project: Project, plan: FleetPlan) -> Self:
+        """Return the credentials that the hosts of a plan need; like ``ensure``."""
+        replicas = {
+            host.name: host.private_address for host in plan.hosts if host.role is HostRole.REPLICA
+        }
+        return cls.ensure(project, plan.environment, plan.endpoint.server_names, replicas)
 
     @staticmethod
     def remove(project: Project, environment: str) -> None:
@@ -99,13 +122,36 @@ class Credentials:
 
     @property
     def server_certificate_file(self) -> Path:
-        """Certificate of the gateways."""
+        """Certificate that gateways show to clients."""
         return self._secrets / "server.pem"
 
     @property
     def server_key_file(self) -> Path:
-        """Private key of the gateways' certificate."""
+        """Private key of that certificate."""
         return self._secrets / "server.key"
+
+    @property
+    def fleet_ca_file(self) -> Path:
+        """Certificate that gateways and replicas check each other against."""
+        return self._fleet / "ca.pem"
+
+    @property
+    def client_certificate_file(self) -> Path:
+        """Certificate that gateways, and this machine, show to replicas."""
+        return self._fleet / "client.pem"
+
+    @property
+    def client_key_file(self) -> Path:
+        """Private key of that certificate."""
+        return self._fleet / "client.key"
+
+    def replica_certificate_file(self, host: str) -> Path:
+        """Return the file of the certificate that a replica shows, for its host's name."""
+        return self._replicas / f"{host}.pem"
+
+    def replica_key_file(self, host: str) -> Path:
+        """Return the file of that certificate's private key."""
+        return self._replicas / f"{host}.key"
 
     @property
     def _ssh(self) -> Path:
@@ -114,6 +160,14 @@ class Credentials:
     @property
     def _secrets(self) -> Path:
         return self.folder / "secrets"
+
+    @property
+    def _fleet(self) -> Path:
+        return self._secrets / "fleet"
+
+    @property
+    def _replicas(self) -> Path:
+        return self._fleet / "replicas"
 
     def _ensure_ssh_key(self, environment: str) -> None:
         path = self.ssh_private_key_file
@@ -137,19 +191,45 @@ class Credentials:
         if not public_file.exists() or public_file.read_text() != line:
             replace_private(public_file, line)
 
-    def _ensure_certificates(
+    def _ensure_endpoint(
         self, environment: str, server_names: Sequence[str], now: datetime
     ) -> None:
-        authority_key = _ensure_key(self._secrets / "ca.key")
-        authority = _read_certificate(self.ca_file)
-        if authority is None or not still_signs(authority, authority_key, now):
-            authority = issue_authority(authority_key, environment, now)
-            replace_private(self.ca_file, _pem(authority))
-        key = _ensure_key(self.server_key_file)
-        server = _read_certificate(self.server_certificate_file)
-        if server is None or not still_serves(server, key, server_names, authority, now):
-            server = issue_server(key, server_names, authority, authority_key, now)
-            replace_private(self.server_certificate_file, _pem(server))
+        authority = _Authority.kept(self.ca_file, f"warmfleet {environment} CA", now)
+        authority.certify(self.server_certificate_file, Purpose.SERVER, server_names, now)
+
+    def _ensure_fleet(self, environment: str, replicas: Mapping[str, str], now: datetime) -> None:
+        title = f"warmfleet {environment} fleet CA"
+        authority = _Authority.kept(self.fleet_ca_file, title, now)
+        authority.certify(self.client_certificate_file, Purpose.CLIENT, [_CLIENT_NAME], now)
+        for host, address in replicas.items():
+            certificate = self.replica_certificate_file(host)
+            authority.certify(certificate, Purpose.SERVER, [host, address], now)
+
+
+@dataclass(frozen=True)
+class _Authority:
+    """A private key that signs, and its certificate."""
+
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @classmethod
+    def kept(cls, file: Path, title: str, now: datetime) -> Self:
+        """Return the authority whose certificate is ``file``; its key is beside it."""
+        key = _ensure_key(file.with_suffix(".key"))
+        certificate = _read_certificate(file)
+        if certificate is None or not still_signs(certificate, key, now):
+            certificate = issue_authority(key, title, now)
+            replace_private(file, _pem(certificate))
+        return cls(key, certificate)
+
+    def certify(self, file: Path, purpose: Purpose, names: Sequence[str], now: datetime) -> None:
+        """Have a certificate for the key beside ``file``."""
+        key = _ensure_key(file.with_suffix(".key"))
+        kept = _read_certificate(file)
+        if kept is None or not still_serves(kept, key, names, self.certificate, now):
+            made = issue_certificate(key, purpose, names, self.certificate, self.key, now)
+            replace_private(file, _pem(made))
 
 
 def _ensure_key(path: Path) -> ec.EllipticCurvePrivateKey:

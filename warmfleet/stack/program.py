@@ -23,7 +23,7 @@ def run() -> None:
     try:
         project = Project.find()
         plan = check_lock(project, environment)
-        credentials = Credentials.ensure(project, environment, plan.endpoint.server_names)
+        credentials = Credentials.ensure_for(project, plan)
     except WarmfleetError as error:
         # The one exception that reaches the user as its message alone.
         raise pulumi.RunError(str(error)) from error
