@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 import socket
+import ssl
 from collections.abc import Generator
 from typing import Final
 
@@ -26,9 +27,17 @@ class Listener:
         app: the ASGI application.
         keep_alive_s: how long an idle connection is kept.
         grace_s: how long ``close`` lets requests run before it cancels them.
+        tls: of the server; None for plain HTTP.
     """
 
-    def __init__(self, app: ASGIApp, *, keep_alive_s: float, grace_s: float) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        keep_alive_s: float,
+        grace_s: float,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         config = uvicorn.Config(
             app,
             lifespan="off",
@@ -40,6 +49,7 @@ class Listener:
             backlog=_BACKLOG,
             timeout_keep_alive=math.ceil(keep_alive_s),
             timeout_graceful_shutdown=math.ceil(grace_s),
+            ssl_context_factory=None if tls is None else lambda *_: tls,
         )
         self._server = _Server(config)
         self._serving: asyncio.Task[None] | None = None

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import signal
 import socket
+import ssl
 import time
 from typing import Final
 
@@ -23,6 +24,7 @@ from inference_app.probe import Prober
 from inference_app.sd_notify import notify
 from inference_app.settings import ServiceSettings
 from inference_app.state import ReplicaState, StateMachine
+from inference_app.tls import server_context
 from inference_app.warmup import Warmup
 
 __all__ = ["Service"]
@@ -38,12 +40,16 @@ class Service:
         settings: everything it needs.
         ledger: running since the process started.
         started: start of the process, on ``time.monotonic``.
+
+    Raises:
+        SettingsError: a file of TLS cannot be used.
     """
 
     def __init__(self, settings: ServiceSettings, ledger: Ledger, started: float) -> None:
         self._settings = settings
         self._ledger = ledger
         self._started = started
+        self._tls = None if settings.tls is None else server_context(settings.tls)
         self._machine = StateMachine()
         self._admission = Admission(settings.limits.max_in_flight, settings.engine.slots)
         self._metrics = ServiceMetrics(self._machine, self._admission)
@@ -57,6 +63,7 @@ class Service:
             create_admin_app(settings, machine=self._machine, ledger=ledger, metrics=self._metrics),
             keep_alive_s=settings.timeouts.keep_alive_s,
             grace_s=_LAST_ANSWERS_S,
+            tls=self._tls,
         )
 
     @property
@@ -148,7 +155,9 @@ class Service:
 
     async def _prove_warm(self, client: EngineClient) -> None:
         # Probes are not users: they are counted apart, and the count is thrown away.
-        self._rehearsal = self._new_traffic(client, ServiceMetrics(self._machine, self._admission))
+        self._rehearsal = self._new_traffic(
+            client, ServiceMetrics(self._machine, self._admission), tls=None
+        )
         prober = Prober(
             self._rehearsal,
             self._settings.state_dir,
@@ -165,7 +174,7 @@ class Service:
             msg = "traffic cannot open before the engine is ready"
             raise RuntimeError(msg)
         # Kept before it opens: a stop may come while it does, and must close it.
-        self._traffic = self._new_traffic(self._client, self._metrics)
+        self._traffic = self._new_traffic(self._client, self._metrics, tls=self._tls)
         await self._traffic.open(self._settings.traffic)
         self._enter(ReplicaState.READY, "serving")
         self._ledger.finish()
@@ -223,7 +232,9 @@ class Service:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(listener.closed(), _LAST_ANSWERS_S)
 
-    def _new_traffic(self, client: EngineClient, metrics: ServiceMetrics) -> Listener:
+    def _new_traffic(
+        self, client: EngineClient, metrics: ServiceMetrics, *, tls: ssl.SSLContext | None
+    ) -> Listener:
         app = create_app(
             self._settings,
             client,
@@ -235,6 +246,7 @@ class Service:
             app,
             keep_alive_s=self._settings.timeouts.keep_alive_s,
             grace_s=self._settings.timeouts.drain_s + _LAST_ANSWERS_S,
+            tls=tls,
         )
 
     def _engine_progress(self, progress: Progress) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "ModelSettings",
     "ServiceSettings",
     "TimeoutSettings",
+    "TlsSettings",
     "WarmupSettings",
     "WarmupShape",
 ]
@@ -63,6 +64,14 @@ class AddressSettings(_Settings):
 
     host: str
     port: int = Field(ge=0, le=65535, description="0: the kernel picks one (tests)")
+
+
+class TlsSettings(_Settings):
+    """Files of mutual TLS in PEM form; both ports then take clients of ``client_ca`` alone."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path
 
 
 class WarmupShape(_Settings):
@@ -118,6 +127,7 @@ class ServiceSettings(_Settings):
     engine: EngineSettings
     traffic: AddressSettings
     admin: AddressSettings
+    tls: TlsSettings | None = Field(default=None, description="none: plain HTTP, on loopback alone")
     warmup: WarmupSettings
     limits: LimitSettings
     timeouts: TimeoutSettings

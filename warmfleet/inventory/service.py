@@ -26,7 +26,7 @@ ADMIN_PORT = 9100
 
 MODEL_ROOT = Path("/srv/warmfleet/models")
 _STATE_ROOT = Path("/var/lib/warmfleet")
-_PER_HOST = {"traffic", "admin"}
+_PER_HOST = {"traffic", "admin", "tls"}
 
 
 def service_settings(
@@ -34,8 +34,8 @@ def service_settings(
 ) -> ServiceSettings:
     """Return the settings of the host's service number ``index``.
 
-    The revision covers weights, code (``release``) and settings, but not where a host listens:
-    replicas that serve the same thing show the same revision.
+    The revision covers weights, code (``release``) and settings, but not where and for
+    whom a host listens: replicas that serve the same thing show the same revision.
     """
     settings = ServiceSettings(
         revision="",
