@@ -191,7 +191,10 @@ async def test_an_engine_that_dies_takes_the_replica_out_at_once(tmp_path: Path)
 
 
 async def test_an_engine_error_in_mid_stream_is_told_in_the_stream(tmp_path: Path) -> None:
-    document = settings_document(tmp_path, fail_on="FAIL-NOW", fault_after_tokens=3)
+    # Paced: an error that comes together with the first token is a status, not an event.
+    document = settings_document(
+        tmp_path, fail_on="FAIL-NOW", fault_after_tokens=3, tokens_per_s=20
+    )
     messages = [{"role": "user", "content": "FAIL-NOW"}]
     async with local_replica(document) as replica:
         status, body = await _raw(replica, chat_body(messages=messages, stream=True))
