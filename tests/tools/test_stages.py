@@ -117,12 +117,24 @@ def test_a_failed_set_up_stops(stages: ModuleType, monkeypatch: pytest.MonkeyPat
     assert not (stages.ROOT / "ran").exists()
 
 
+def test_contributing_has_the_time_of_every_stage() -> None:
+    stages = load_tool("stages")
+    text = (TOOLS.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("| stage |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| ([a-z ]+) \| .+ \| ([\d.]+) \|$", table, flags=re.MULTILINE)
+    names = [stage.name for stage in stages.PREPARE + stages.CHECK + stages.TEST]
+    assert [name for name, _ in rows] == names
+    assert all(float(seconds) > 0 for _, seconds in rows)
+
+
 def test_later_stages_run_after_a_failed_one(
     stages: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(stages.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(stages, "PREPARE", [stages.Stage("tools", "true", 5)])
     monkeypatch.setattr(stages, "CHECK", [stages.Stage("lint", "false", 5)])
-    monkeypatch.setattr(stages, "TEST", [stages.Stage("unit", "touch ran", 5)])
-    assert stages.main(["check"]) == 1
+    monkeypatch.setattr(stages, "TEST", [stages.Stage("engine", "touch ran", 5)])
+    assert stages.main(["test"]) == 1
     assert (stages.ROOT / "ran").exists()
 
 
@@ -205,19 +217,28 @@ def test_an_interrupt_ends_all_stages_and_starts_no_more(
     assert not (tmp_path / "started").exists()
 
 
-def test_an_interrupted_stage_is_heard_to_its_end(tmp_path: Path) -> None:
-    body = (
-        IN_ORDER.format(status=1, name="TERM", lets_go="sleep 1")
-        + "\necho ready\nwhile :; do sleep 0.1; done"
-    )
+@pytest.mark.parametrize(
+    ("group", "stage", "prefix"), [("check", "unit", "[unit] "), ("test", "llamacpp", "")]
+)
+def test_an_interrupted_stage_is_heard_to_its_end(
+    tmp_path: Path, group: str, stage: str, prefix: str
+) -> None:
+    let_go = tmp_path / "let-go"
+    body = IN_ORDER.format(status=1, name="TERM", lets_go=LETS_GO.format(let_go=let_go))
+    body += "\necho ready\nwhile :; do sleep 0.1; done"
     program(tmp_path / ".venv" / "bin" / "pytest", body)
-    with script(tmp_path, "check", "unit") as process:
+    program(tmp_path / ".venv" / "bin" / "python", "exit 0")  # the set-up has nothing to do
+    with script(tmp_path, group, stage) as process:
         assert process.stdout
-        assert any(line == "ready\n" for line in process.stdout)
+        assert any(line == f"{prefix}ready\n" for line in process.stdout)
         os.kill(process.pid, signal.SIGINT)
+        assert any(line == f"{prefix}ending\n" for line in process.stdout)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(RUN_KILLS_AFTER_S)
+        let_go.touch()
         assert process.wait(20) == 130
-        assert process.stdout.read().splitlines()[-2:] == ["ending", "in order"]
-    assert "in order" in (tmp_path / ".cache" / "logs" / "unit.log").read_text()
+        assert process.stdout.read() == f"{prefix}in order\n"
+    assert "in order" in (tmp_path / ".cache" / "logs" / f"{stage}.log").read_text()
 
 
 def test_a_stage_whose_first_process_ended_ends_at_its_limit(stages: ModuleType) -> None:
