@@ -20,6 +20,7 @@ LINES = [
     for line in re.findall(r"`((?:error|tools): [^`]+)`", row)
 ]
 HOLE = "\0"
+CODE = ("inference_app", "tools", "warmfleet")
 
 
 def _texts_of(path: Path) -> list[str]:
@@ -36,7 +37,7 @@ def _texts_of(path: Path) -> list[str]:
 
 @cache
 def _written_by_code() -> str:
-    sources = [*(ROOT / "warmfleet").rglob("*.py"), *(ROOT / "tools").glob("*.py")]
+    sources = [path for name in CODE for path in (ROOT / name).rglob("*.py")]
     texts = [text for path in sources for text in _texts_of(path)]
     return "\n".join([*texts, *(path.read_text() for path in (ROOT / "tools").glob("*.sh"))])
 

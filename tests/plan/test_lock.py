@@ -98,14 +98,26 @@ def test_another_catalog_makes_a_lock_stale(project: Project) -> None:
         check_lock(project, "test")
 
 
+WRITE = "run: warmfleet plan test --write"
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "is missing; run: warmfleet plan test --write"),
-        ("{", "is not readable"),
-        ("[]", "has schema version None, needed 1"),
+        (None, "is missing"),
+        ("", "is not readable (not JSON: Expecting value (line 1, column 1))"),
+        ('{"a": ', "is not readable (not JSON: Expecting value (line 1, column 7))"),
+        (
+            "<<<<<<< ours\n{}\n",
+            "is not readable (not JSON: Expecting value (line 1, column 1))",
+        ),
+        ('{"a": 1, "a": 2}', "is not readable (a: is there twice; needed once)"),
+        ('{"a": NaN}', "is not readable (not JSON: found NaN; needed a finite number)"),
+        ("[" * 100_000, "is not readable (nested too deeply)"),
+        ("[]", "has schema version null, needed 1"),
+        ('{"schema_version": "1"}', "has schema version '1', needed 1"),
         ('{"schema_version": 2}', "has schema version 2, needed 1"),
-        ('{"schema_version": 1}', "is not valid: catalog_version: Field required"),
+        ('{"schema_version": 1}', "is not valid: catalog_version: missing"),
     ],
 )
 def test_what_is_no_lock_is_stale(content: str | None, said: str, project: Project) -> None:
@@ -118,8 +130,39 @@ def test_what_is_no_lock_is_stale(content: str | None, said: str, project: Proje
     with pytest.raises(PlanStaleError) as caught:
         read_lock(path)
 
-    assert said in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
+    assert str(caught.value) == f"plan {path} {said}; {WRITE}"
+
+
+def test_a_lock_that_was_cut_anywhere_is_stale(project: Project) -> None:
+    path = project.plan_file("test")
+    whole = path.read_bytes()
+    for length in range(0, len(whole) - 2, 97):
+        path.write_bytes(whole[:length])
+        with pytest.raises(PlanStaleError, match="is not readable") as caught:
+            read_lock(path)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"models": None}, "models: found null; needed a list"),
+        ({"models": [5]}, "models[0]: found 5; needed fields as NAME: VALUE"),
+        ({"modles": []}, "modles: unknown field; did you mean 'models'?"),
+        ({"catalog_version": 5}, "catalog_version: found 5; needed text"),
+        ({"endpoint": "x"}, "endpoint: found 'x'; needed fields as NAME: VALUE"),
+    ],
+)
+def test_a_lock_with_a_wrong_field_is_stale(
+    change: dict[str, object], said: str, project: Project
+) -> None:
+    path = project.plan_file("test")
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+
+    with pytest.raises(PlanStaleError) as caught:
+        read_lock(path)
+
+    assert str(caught.value) == f"plan {path} is not valid: {said}; {WRITE}"
 
 
 def test_a_list_that_grew_is_one_difference(project: Project) -> None:

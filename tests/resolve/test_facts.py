@@ -71,7 +71,9 @@ def test_a_local_file_with_one_byte_changed_is_refused(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "said"), [("none", "No such file"), (".", "Is a directory")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("none", "No such file"), (".", "found no regular file")]
+)
 def test_an_unreadable_file_is_named(name: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=rf"models\[0\]\.source\.path: .*{said}"):
         _resolve(_spec(tmp_path, f"{{path: {name}}}"), tmp_path)

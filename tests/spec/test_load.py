@@ -3,9 +3,10 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from inference_app.problems import nearest
 from warmfleet.errors import SpecError
 from warmfleet.spec.document import read_document
-from warmfleet.spec.load import load_spec, located, nearest, parse_spec
+from warmfleet.spec.load import load_spec, located, parse_spec
 from warmfleet.spec.models import FleetSpec
 
 BASE = Path(__file__).parent / "cases" / "base.yaml"

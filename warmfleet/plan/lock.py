@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from inference_app.problems import problems, read_json, shown, written
 from warmfleet.catalog.load import load_catalog
 from warmfleet.errors import PlanRefusedError, PlanStaleError, SpecError
 from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
@@ -88,7 +89,7 @@ def read_lock(path: Path) -> FleetPlan:
     """
     again = _write_again(path.stem)
     try:
-        value = json.loads(path.read_bytes())
+        value = read_json(path.read_bytes())
     except FileNotFoundError as error:
         msg = f"plan {path} is missing; {again}"
         raise PlanStaleError(msg) from error
@@ -97,14 +98,13 @@ def read_lock(path: Path) -> FleetPlan:
         raise PlanStaleError(msg) from error
     found = value.get("schema_version") if isinstance(value, dict) else None
     if found != SCHEMA_VERSION:
-        msg = f"plan {path} has schema version {found}, needed {SCHEMA_VERSION}; {again}"
+        msg = f"plan {path} has schema version {shown(found)}, needed {SCHEMA_VERSION}; {again}"
         raise PlanStaleError(msg)
     try:
         return FleetPlan.model_validate(value)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "plan"
-        msg = f"plan {path} is not valid: {where}: {first['msg']}; {again}"
+        where, said = next(iter(problems(error, FleetPlan, value).items()))
+        msg = f"plan {path} is not valid: {written(where) or 'plan'}: {said}; {again}"
         raise PlanStaleError(msg) from error
 
 

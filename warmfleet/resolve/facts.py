@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inference_app.problems import nearest
 from warmfleet.catalog.models import Catalog, Model, Place, Weights
 from warmfleet.errors import SpecError
-from warmfleet.spec.load import nearest
 from warmfleet.spec.models import FleetSpec, ModelSpec, PackageSourceSpec, PathSourceSpec, UsersSpec
 
 __all__ = ["Facts", "ModelFacts", "UserFacts", "resolve"]
@@ -83,6 +83,10 @@ def _packaged(at: str, source: PackageSourceSpec, rows: Sequence[Weights]) -> We
 
 def _local(at: str, source: PathSourceSpec, catalog: Catalog, root: Path) -> Weights:
     try:
+        # Not opened unless it is a file: a pipe would wait for a writer, a device has no end.
+        if not (root / source.path).is_file() and (root / source.path).exists():
+            msg = f"{at}: {source.path}: found no regular file; needed a file of weights"
+            raise SpecError(msg)
         with (root / source.path).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:

@@ -11,17 +11,19 @@ from typing import Any
 
 import yaml
 
+from inference_app.problems import FieldPath, shown, written
 from warmfleet.errors import SpecError
 
-__all__ = ["MAX_BYTES", "Document", "FieldPath", "read_document"]
+__all__ = ["MAX_BYTES", "Document", "read_document"]
 
 MAX_BYTES = 256 * 1024
 """A spec is a page or two; a larger file is the wrong file."""
 
 _MAX_NODES = 20_000
 _MAX_DEPTH = 24
-
-FieldPath = tuple[str | int, ...]
+_PLAIN_TAGS = {
+    f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")
+} | {"tag:yaml.org,2002:merge"}
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,11 @@ _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in (
     ("tag:yaml.org,2002:bool", r"true|false", "tf"),
     ("tag:yaml.org,2002:null", r"null|~|", ["n", "~", ""]),
-    ("tag:yaml.org,2002:int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    # No number in a spec has more digits; a longer one is text, which no number field takes.
+    ("tag:yaml.org,2002:int", r"[-+]?(0|[1-9][0-9]{0,39})", "-+0123456789"),
     (
         "tag:yaml.org,2002:float",
-        r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?",
+        r"[-+]?(0|[1-9][0-9]{0,39})(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?",
         "-+0123456789",
     ),
     ("tag:yaml.org,2002:merge", r"<<", "<"),
@@ -97,6 +100,14 @@ def _walk(path: Path, node: yaml.Node, where: FieldPath, lines: dict[FieldPath, 
     if len(lines) > _MAX_NODES or len(where) > _MAX_DEPTH:
         msg = f"{path}:{_line(node)}: nested or repeated too deeply; needed a plain spec"
         raise SpecError(msg)
+    if node.tag not in _PLAIN_TAGS:
+        # Also those that PyYAML has a safe type for: dates, bytes and sets are not JSON.
+        tag = shown(node.tag.replace("tag:yaml.org,2002:", "!!"))
+        at = written(where) or "spec"
+        msg = f"{path}:{_line(node)}: {at}: found the tag {tag}; needed a plain value"
+        raise SpecError(msg)
+    if isinstance(node, yaml.ScalarNode) and not node.value.isascii():
+        _must_be_unicode(path, node, where)
     lines.setdefault(where, _line(node))
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
@@ -113,6 +124,14 @@ def _walk(path: Path, node: yaml.Node, where: FieldPath, lines: dict[FieldPath, 
             if inner != where:
                 lines[inner] = _line(key)
             _walk(path, value, inner, lines)
+
+
+def _must_be_unicode(path: Path, node: yaml.ScalarNode, where: FieldPath) -> None:
+    try:
+        node.value.encode()
+    except UnicodeEncodeError as error:
+        msg = f"{path}:{_line(node)}: {written(where)}: found half a character; needed text"
+        raise SpecError(msg) from error
 
 
 def _key(path: Path, key: yaml.Node) -> str:

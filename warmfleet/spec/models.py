@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from inference_app.problems import shown
 from warmfleet.spec.units import ByteSize, Duration, Percentage, Ratio, TokenCount
 
 __all__ = [
@@ -50,7 +51,7 @@ Precision = Literal[
 def _checked(holds: Callable[[Any], bool], needed: str) -> AfterValidator:
     def check(found: Any) -> Any:
         if not holds(found):
-            said = f"found {str(found)!r}; needed {needed}"
+            said = f"found {shown(str(found))}; needed {needed}"
             raise PydanticCustomError("bound", "{said}", {"said": said})
         return found
 
@@ -68,7 +69,8 @@ def _is_pinned(text: str) -> bool:
 
 def _stays_inside(text: str) -> bool:
     path = PurePosixPath(text)
-    return bool(text) and not path.is_absolute() and ".." not in path.parts and "\\" not in text
+    parts = "\0" not in text and "\\" not in text and path.parts
+    return bool(parts) and not path.is_absolute() and ".." not in path.parts
 
 
 # Names become parts of paths, unit names and container names.
@@ -79,6 +81,10 @@ Name = Annotated[
 ]
 
 
+def _is_path(text: str) -> bool:
+    return "\0" not in text
+
+
 def _private_network(found: Any) -> Any:
     """Read a network; a host's address in it is the commonest slip, so name the network."""
     needed = "a private network between /16 and /27 such as 10.89.77.0/24"
@@ -87,7 +93,7 @@ def _private_network(found: Any) -> Any:
     except ValueError:
         network = None
     if network is None or not network.is_private or not 16 <= network.prefixlen <= 27:
-        said = f"found {found!r}; needed {needed}"
+        said = f"found {shown(found)}; needed {needed}"
     elif str(network) != str(found):
         said = f"found {found!r}; needed {needed}; did you mean '{network}'?"
     else:
@@ -121,7 +127,7 @@ class PackageSourceSpec(_Spec):
 class PathSourceSpec(_Spec):
     """Weights in a file of this machine."""
 
-    path: str = Field(
+    path: Annotated[str, _checked(_is_path, "a path, without a zero byte")] = Field(
         description="file on the control machine, absolute or relative to the project folder",
         min_length=1,
         max_length=1024,

@@ -13,6 +13,8 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from inference_app.problems import shown
+
 __all__ = [
     "BitRate",
     "ByteSize",
@@ -47,7 +49,7 @@ class Quantity:
     def __init__(self, value: Decimal | int) -> None:
         number = Decimal(value)
         if not number.is_finite() or number < 0 or number > _LARGEST:
-            msg = f"found {value}; needed {self.what}"
+            msg = f"found {shown(value)}; needed {self.what}"
             raise ValueError(msg)
         if self.whole and number != number.to_integral_value():
             msg = f"found {value}, which is not whole; needed {self.what}"
@@ -61,15 +63,15 @@ class Quantity:
         Raises:
             ValueError: one line with what was found and what is needed.
         """
-        match = re.fullmatch(cls._pattern(), text.strip())
+        match = re.fullmatch(cls._pattern(), text.strip(), re.ASCII)
         unit = cls._unit(match["unit"]) if match else None
         if match is None or unit is None:
-            msg = f"found {text!r}; needed {cls.what}"
+            msg = f"found {shown(text)}; needed {cls.what}"
             raise ValueError(msg)
         try:
             return cls(Decimal(match["number"]) * unit)
         except ValueError as error:
-            msg = f"found {text!r}; needed {cls.what}"
+            msg = f"found {shown(text)}; needed {cls.what}"
             raise ValueError(msg) from error
 
     @property
@@ -132,7 +134,7 @@ class Quantity:
                 return cls(found)
         except ValueError as error:
             raise PydanticCustomError("quantity", "{said}", {"said": str(error)}) from error
-        said = f"found {found!r}; needed {cls.what}"
+        said = f"found {shown(found)}; needed {cls.what}"
         raise PydanticCustomError("quantity", "{said}", {"said": said})
 
     @classmethod
