@@ -14,9 +14,11 @@ from tests.edge_proxy.gateway import API_KEY, HOST, Gateway
 __all__ = [
     "PROBE_INTERVAL_S",
     "READ_TIMEOUT_S",
+    "Load",
     "chat",
     "connect",
     "post_and_leave",
+    "status_of",
     "wait_for_health",
 ]
 
@@ -65,3 +67,34 @@ async def connect(
     finally:
         writer.transport.abort()
         await asyncio.sleep(0.01)  # the loop closes the socket in its next rounds
+
+
+async def status_of(client: aiohttp.ClientSession, **script: object) -> int:
+    async with chat(client, **script) as response:
+        await response.read()
+        return int(response.status)
+
+
+class Load:
+    """Clients without retries, in the background for as long as the block lasts."""
+
+    def __init__(self, client: aiohttp.ClientSession, clients: int, **script: object) -> None:
+        self.client, self.script = client, script
+        self.clients = clients
+        self.stopped = False
+        self.outcomes: list[int | str] = []
+
+    async def __aenter__(self) -> list[int | str]:
+        self.tasks = [asyncio.create_task(self._run()) for _ in range(self.clients)]
+        return self.outcomes
+
+    async def __aexit__(self, *_: object) -> None:
+        self.stopped = True
+        await asyncio.gather(*self.tasks)
+
+    async def _run(self) -> None:
+        while not self.stopped:
+            try:
+                self.outcomes.append(await status_of(self.client, **self.script))
+            except aiohttp.ClientError as error:
+                self.outcomes.append(repr(error))

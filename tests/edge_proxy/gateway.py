@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import jinja2
 import yaml
@@ -48,6 +49,7 @@ class Gateway:
             "__edge_proxy_configuration": CONFIGURATION,
             "edge_proxy_listen_address": HOST,
             "edge_proxy_listen_port": _free_port(),
+            "edge_proxy_admin_port": _free_port(),
             # Nothing listens there: a port of 1 refuses, and the file may not be empty.
             "edge_proxy_replicas": [
                 {"name": "none", "model": "chat", "address": HOST, "port": 1, "admin_port": 1}
@@ -61,6 +63,7 @@ class Gateway:
             "__edge_proxy_log_dir": str(self.root),
             "__edge_proxy_temp_dir": str(self.root / "temp"),
             "__edge_proxy_pid_file": str(self.root / "nginx.pid"),
+            "__edge_proxy_drained_file": str(self.drained_file),
             **self.inputs,
         }
 
@@ -73,6 +76,11 @@ class Gateway:
     def config(self) -> Path:
         """Return the rendered nginx.conf."""
         return self.root / "nginx.conf"
+
+    @property
+    def drained_file(self) -> Path:
+        """Return the file in which operators name hosts that get no traffic."""
+        return self.root / "drained.json"
 
     def render(self) -> None:
         """Write the whole tree as the role does."""
@@ -128,6 +136,18 @@ class Gateway:
         staged.write_text(json.dumps(entries))
         staged.chmod(0o644)
         staged.replace(target)
+
+    def drain(self, *names: str) -> None:
+        """Take exactly these hosts out, the way operators do."""
+        staged = self.drained_file.with_suffix(".new")
+        staged.write_text(json.dumps({name: {"by": "a test"} for name in names}))
+        staged.replace(self.drained_file)
+
+    def replicas(self) -> dict[str, dict[str, Any]]:
+        """Return what the balancing says of each replica, by name."""
+        url = f"http://{HOST}:{self.variables['edge_proxy_admin_port']}/replicas"
+        with urlopen(url, timeout=5) as response:
+            return {entry.pop("name"): entry for entry in json.load(response)}
 
     def tls(self) -> ssl.SSLContext:
         """Return a client context that trusts this gateway alone."""

@@ -11,8 +11,10 @@ import pytest
 from tests.edge_proxy.clients import (
     PROBE_INTERVAL_S,
     READ_TIMEOUT_S,
+    Load,
     chat,
     post_and_leave,
+    status_of,
     wait_for_health,
 )
 from tests.edge_proxy.conftest import Fleet
@@ -32,15 +34,15 @@ async def test_equals_take_turns(client: aiohttp.ClientSession, fleet: Fleet) ->
 
 async def test_busy_replica_gets_less(client: aiohttp.ClientSession, fleet: Fleet) -> None:
     busy, free = await fleet(FakeReplica("busy"), FakeReplica("free"))
-    slow = [asyncio.create_task(_status(client, pause_s=1.0)) for _ in range(4)]
+    slow = [asyncio.create_task(status_of(client, pause_s=1.0)) for _ in range(4)]
     await asyncio.sleep(0.3)
     assert (busy.in_flight, free.in_flight) == (2, 2)
     await asyncio.gather(*slow)
-    long = asyncio.create_task(_status(client, pause_s=1.0))
+    long = asyncio.create_task(status_of(client, pause_s=1.0))
     await asyncio.sleep(0.2)
     holder, other = (busy, free) if busy.in_flight else (free, busy)
     served = len(holder.served)
-    assert [await _status(client) for _ in range(6)] == [200] * 6
+    assert [await status_of(client) for _ in range(6)] == [200] * 6
     assert len(holder.served) == served
     assert len(other.served) >= 6
     await long
@@ -54,7 +56,7 @@ async def test_cold_replica_never_gets_a_request(
     await cold.start()
     gateway.set_members([warm.entry(), cold.entry()])
     try:
-        async with _Load(client, clients=8) as outcomes:
+        async with Load(client, clients=8) as outcomes:
             await asyncio.sleep(1.5)
             assert cold.served == []
             cold.ready = True
@@ -71,7 +73,7 @@ async def test_membership_changes_without_a_reload(
 ) -> None:
     first, second = await fleet(FakeReplica("first"), FakeReplica("second"))
     master = (gateway.root / "nginx.pid").read_text()
-    async with _Load(client, clients=8) as outcomes:
+    async with Load(client, clients=8) as outcomes:
         for members in ([first], [second], [first, second], [second, first]) * 2:
             gateway.set_members([member.entry() for member in members])
             await asyncio.sleep(PROBE_INTERVAL_S)
@@ -79,7 +81,7 @@ async def test_membership_changes_without_a_reload(
     gateway.set_members([second.entry()])
     await asyncio.sleep(1.5 * PROBE_INTERVAL_S)
     seen = len(first.served)
-    assert [await _status(client) for _ in range(4)] == [200] * 4
+    assert [await status_of(client) for _ in range(4)] == [200] * 4
     assert len(first.served) == seen
     assert (gateway.root / "nginx.pid").read_text() == master
 
@@ -90,10 +92,10 @@ async def test_broken_membership_file_leaves_the_last_one_in_use(
     (replica,) = await fleet(FakeReplica("a"))
     gateway.set_members([{**replica.entry(), "port": "no port"}])
     await asyncio.sleep(1.5 * PROBE_INTERVAL_S)
-    assert await _status(client) == 200
+    assert await status_of(client) == 200
     gateway.set_members([])
     await asyncio.sleep(1.5 * PROBE_INTERVAL_S)
-    assert await _status(client) == 200
+    assert await status_of(client) == 200
     assert "entry 1 needs name, model, address, port and admin_port" in gateway.error_log()
     assert "no replica in it; the version in use stays" in gateway.error_log()
 
@@ -103,7 +105,7 @@ async def test_drains_fail_no_request(
 ) -> None:
     replicas = await fleet(FakeReplica("a"), FakeReplica("b"))
     drains = 8
-    async with _Load(client, clients=16, pause_s=0.05) as outcomes:
+    async with Load(client, clients=16, pause_s=0.05) as outcomes:
         for replica in itertools.islice(itertools.cycle(replicas), drains):
             await replica.drain(PROBE_INTERVAL_S)
             await replica.start()
@@ -122,7 +124,7 @@ async def test_gap_of_the_only_replica_is_a_delay(
     client: aiohttp.ClientSession, fleet: Fleet
 ) -> None:
     (replica,) = await fleet(FakeReplica("only"))
-    async with _Load(client, clients=4, pause_s=0.02) as outcomes:
+    async with Load(client, clients=4, pause_s=0.02) as outcomes:
         for _ in range(2):
             await replica.drain(PROBE_INTERVAL_S)
             await asyncio.sleep(0.7)
@@ -166,7 +168,7 @@ async def test_client_that_leaves_the_queue_frees_its_place(
         left.set()
         await asyncio.gather(*waiting)
         await asyncio.sleep(0.2)
-    staying = asyncio.create_task(_status(client, id="stayed"))
+    staying = asyncio.create_task(status_of(client, id="stayed"))
     await asyncio.sleep(0.1)
     replica.ready = True
     assert await staying == 200
@@ -178,7 +180,7 @@ async def test_connection_closed_while_kept_alive_is_tried_again(
 ) -> None:
     (replica,) = await fleet(FakeReplica("only"))
     replica.close_reused = True
-    assert [await _status(client) for _ in range(6)] == [200] * 6
+    assert [await status_of(client) for _ in range(6)] == [200] * 6
     assert len(replica.served) > 6  # the reused connections were met, and cost a second try
 
 
@@ -186,7 +188,7 @@ async def test_refused_connection_is_tried_elsewhere(
     client: aiohttp.ClientSession, fleet: Fleet
 ) -> None:
     alive, dead = await fleet(FakeReplica("alive"), FakeReplica("dead"))
-    async with _Load(client, clients=8) as outcomes:
+    async with Load(client, clients=8) as outcomes:
         await asyncio.sleep(0.3)
         await dead.stop()
         await asyncio.sleep(1)
@@ -199,7 +201,7 @@ async def test_request_that_kills_replicas_visits_two_at_most(
 ) -> None:
     replicas = await fleet(*(FakeReplica(name) for name in "abcd"))
     for _ in range(2 * len(replicas)):  # so that connections are kept to each
-        assert await _status(client) == 200
+        assert await status_of(client) == 200
     for replica in replicas:
         replica.crash = True
     before = sum(len(replica.served) for replica in replicas)
@@ -241,34 +243,3 @@ async def test_hanging_probe_does_not_delay_the_news_of_others(
     done.set()
     server.close()
     await asyncio.sleep(0.1)
-
-
-async def _status(client: aiohttp.ClientSession, **script: object) -> int:
-    async with chat(client, **script) as response:
-        await response.read()
-        return int(response.status)
-
-
-class _Load:
-    """Clients without retries, in the background for as long as the block lasts."""
-
-    def __init__(self, client: aiohttp.ClientSession, clients: int, **script: object) -> None:
-        self.client, self.script = client, script
-        self.clients = clients
-        self.stopped = False
-        self.outcomes: list[int | str] = []
-
-    async def __aenter__(self) -> list[int | str]:
-        self.tasks = [asyncio.create_task(self._run()) for _ in range(self.clients)]
-        return self.outcomes
-
-    async def __aexit__(self, *_: object) -> None:
-        self.stopped = True
-        await asyncio.gather(*self.tasks)
-
-    async def _run(self) -> None:
-        while not self.stopped:
-            try:
-                self.outcomes.append(await _status(self.client, **self.script))
-            except aiohttp.ClientError as error:
-                self.outcomes.append(repr(error))

@@ -14,7 +14,13 @@ from warmfleet.inventory.models import (
     ServiceModel,
     StoredModel,
 )
-from warmfleet.inventory.service import ADMIN_PORT, MODEL_ROOT, TRAFFIC_PORT, service_settings
+from warmfleet.inventory.service import (
+    ADMIN_PORT,
+    GATEWAY_ADMIN_PORT,
+    MODEL_ROOT,
+    TRAFFIC_PORT,
+    service_settings,
+)
 from warmfleet.inventory.ssh import connection, write_known_hosts
 from warmfleet.plan.models import FleetPlan, ModelPlan
 from warmfleet.project import Project
@@ -112,6 +118,7 @@ def _gateway_inputs(plan: FleetPlan, site: SiteOutput) -> GatewayInputs:
     chain = plan.timeouts
     return GatewayInputs(
         edge_proxy_listen_port=_TLS_PORT,
+        edge_proxy_admin_port=GATEWAY_ADMIN_PORT,
         edge_proxy_server_names=plan.endpoint.server_names,
         edge_proxy_replicas=[
             ProxyReplica(

@@ -103,6 +103,7 @@ class GatewayInputs(_Inputs):
     """Variables of a host that clients connect to; its secrets come by lookup."""
 
     edge_proxy_listen_port: int
+    edge_proxy_admin_port: int
     edge_proxy_server_names: list[str]
     edge_proxy_replicas: list[ProxyReplica]
     edge_proxy_read_timeout_s: Seconds

@@ -16,13 +16,16 @@ from inference_app.settings import (
 from warmfleet.plan.models import ModelPlan, TimeoutChain
 from warmfleet.stack.outputs import HostOutput
 
-__all__ = ["ADMIN_PORT", "MODEL_ROOT", "TRAFFIC_PORT", "service_settings"]
+__all__ = ["ADMIN_PORT", "GATEWAY_ADMIN_PORT", "MODEL_ROOT", "TRAFFIC_PORT", "service_settings"]
 
 TRAFFIC_PORT = 8000
 """Port of a host's first service; the next ones count up."""
 
 ADMIN_PORT = 9100
 """Like it, for health and metrics."""
+
+GATEWAY_ADMIN_PORT = 9180
+"""Port on a gateway's loopback that tells what its balancing knows of each replica."""
 
 MODEL_ROOT = Path("/srv/warmfleet/models")
 _STATE_ROOT = Path("/var/lib/warmfleet")

@@ -24,6 +24,7 @@ def test_unit_runs_now_and_at_boot(host: Host) -> None:
 def test_https_alone_is_served(host: Host) -> None:
     assert host.socket("tcp://0.0.0.0:443").is_listening
     assert not host.socket("tcp://80").is_listening
+    assert host.socket("tcp://127.0.0.1:9180").is_listening
 
 
 def test_workers_are_not_root(host: Host) -> None:

@@ -1,4 +1,4 @@
--- Least requests in flight among the ready replicas of the model; equals take turns.
+-- Least requests in flight among the serving replicas of the model; equals take turns.
 local balancer = require "ngx.balancer"
 
 local in_flight = require "warmfleet.in_flight"
@@ -19,7 +19,7 @@ local function pick(model, avoid)
     local best, fewest
     for step = 1, #replicas do
         local replica = replicas[(turn + step) % #replicas + 1]
-        if replica.id ~= avoid and readiness.is_ready(replica) then
+        if replica.id ~= avoid and readiness.serves(replica) then
             local count = in_flight.count(replica)
             if not best or count < fewest then
                 best, fewest = replica, count

@@ -1,5 +1,8 @@
 -- The phases of nginx.conf, one function each.
+local cjson = require "cjson.safe"
+
 local balancer = require "warmfleet.balancer"
+local drained = require "warmfleet.drained"
 local errors = require "warmfleet.errors"
 local gate = require "warmfleet.gate"
 local in_flight = require "warmfleet.in_flight"
@@ -26,6 +29,7 @@ function _M.init(values)
             error(problem, 0)
         end
     end
+    drained.follow()
 end
 
 -- Every request ends here, whatever became of it.
@@ -40,6 +44,22 @@ function _M.health()
     end
     ngx.header["Content-Type"] = "application/json"
     ngx.say('{"status":"ready"}')
+end
+
+-- For operators: what the balancing knows of each replica.
+function _M.replicas()
+    local listed = {}
+    for index, replica in ipairs(membership.replicas()) do
+        listed[index] = {
+            name = replica.name,
+            model = replica.model,
+            ready = readiness.is_ready(replica),
+            drained = drained.has(replica),
+            in_flight = in_flight.count(replica),
+        }
+    end
+    ngx.header["Content-Type"] = "application/json"
+    ngx.say(cjson.encode(listed))
 end
 
 return _M

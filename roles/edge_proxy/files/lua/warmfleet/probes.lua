@@ -1,4 +1,5 @@
 -- Active readiness checks: one worker asks /readyz on every replica's admin port.
+local drained = require "warmfleet.drained"
 local keys = require "warmfleet.keys"
 local membership = require "warmfleet.membership"
 local readiness = require "warmfleet.readiness"
@@ -61,6 +62,7 @@ local function tick(premature)
         return
     end
     membership.follow()
+    drained.follow()
     keys.follow()
     for _, replica in ipairs(membership.replicas()) do
         -- Each replica has its own pace: one that hangs must not delay the news of the others.

@@ -1,4 +1,5 @@
 -- What the probes last saw of each replica, shared by all workers.
+local drained = require "warmfleet.drained"
 local membership = require "warmfleet.membership"
 local settings = require "warmfleet.settings"
 
@@ -44,10 +45,15 @@ function _M.is_ready(replica)
     return state:get(ready_key(replica)) ~= nil and state:get(suspect_key(replica)) == nil
 end
 
+-- Whether a replica gets traffic: it is ready, and no operator has taken its host out.
+function _M.serves(replica)
+    return _M.is_ready(replica) and not drained.has(replica)
+end
+
 -- Whether any replica of a model (nil: of any) may get traffic now.
 function _M.any(model)
     for _, replica in ipairs(membership.replicas(model)) do
-        if _M.is_ready(replica) then
+        if _M.serves(replica) then
             return true
         end
     end

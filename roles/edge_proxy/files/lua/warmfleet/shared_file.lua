@@ -10,19 +10,25 @@ local store = ngx.shared.warmfleet_files
 local SharedFile = {}
 SharedFile.__index = SharedFile
 
--- parse(decoded) returns the value that get() hands out, or nil and what is wrong.
-function SharedFile.new(path, parse)
-    return setmetatable({ path = path, version_key = path .. ":version", parse = parse }, SharedFile)
+local ENOENT = 2
+
+-- parse(decoded) returns the value that get() hands out, or nil and what is wrong. absent: the text
+-- that stands for a file that is not there; without it the file is needed.
+function SharedFile.new(path, parse, absent)
+    return setmetatable({
+        path = path,
+        version_key = path .. ":version",
+        parse = parse,
+        absent = absent,
+    }, SharedFile)
 end
 
 -- Returns true, or nil and one line that says what is wrong with the file.
 function SharedFile:publish()
-    local file, reason = io.open(self.path, "r")
-    if not file then
+    local text, reason = self:_read()
+    if not text then
         return nil, reason
     end
-    local text = file:read("*a")
-    file:close()
     if text == store:get(self.path) then
         return true
     end
@@ -51,6 +57,19 @@ function SharedFile:get()
         self.version = version
     end
     return self.value
+end
+
+function SharedFile:_read()
+    local file, reason, code = io.open(self.path, "r")
+    if not file then
+        if code == ENOENT and self.absent then
+            return self.absent
+        end
+        return nil, reason
+    end
+    local text = file:read("*a")
+    file:close()
+    return text
 end
 
 function SharedFile:_parse_text(text)
