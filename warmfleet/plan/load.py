@@ -9,7 +9,13 @@ from warmfleet.plan.choice import Choice
 from warmfleet.plan.speed import Speed
 from warmfleet.spec.models import MAX_LAB_REPLICAS, CallerSpec, FleetSpec
 
-__all__ = ["TARGET_UTILISATION", "choose_replicas", "choose_slots", "ttft_must_fit"]
+__all__ = [
+    "TARGET_UTILISATION",
+    "choose_floor",
+    "choose_replicas",
+    "choose_slots",
+    "ttft_must_fit",
+]
 
 TARGET_UTILISATION = 0.8
 """Busy share of a replica at peak: above it, waiting grows faster than load."""
@@ -42,14 +48,18 @@ def choose_replicas(spec: FleetSpec, speed: Speed) -> Choice[int]:
     busy = _busy(spec.traffic.callers, speed)
     carry = max(1, math.ceil(_exact(busy / TARGET_UTILISATION)))
     spare = 1 if spec.slo.availability.percent > _SPARE_ABOVE_PERCENT else 0
-    needed = carry + spare
+    floor = spec.updates.floor or 0
+    needed = max(carry + spare, floor + 1)
     asked = spec.placement.replicas
     _must_suffice(spec, busy=busy, carry=carry, spare=spare)
+    _must_leave(spec, floor)
     arithmetic = (
         f"peak load keeps {busy:.2f} replicas busy, at most {TARGET_UTILISATION:.0%} each: {carry}"
     )
     if spare:
         arithmetic += f"; one more since availability is {spec.slo.availability}"
+    if needed > carry + spare:
+        arithmetic += f"; {needed} so that an operation on one leaves the floor of {floor}"
     reason = arithmetic if asked is None else f"asked for; needed {needed}: {arithmetic}"
     return Choice(
         needed if asked is None else asked,
@@ -57,6 +67,17 @@ def choose_replicas(spec: FleetSpec, speed: Speed) -> Choice[int]:
         {"busy_replicas": busy, "utilisation": TARGET_UTILISATION, "spare": spare},
         speed.rates.source,
     )
+
+
+def choose_floor(spec: FleetSpec, replicas: int) -> Choice[int]:
+    """Choose how many ready replicas an operation must leave, or keep what the spec asks for."""
+    asked = spec.updates.floor
+    if asked is not None:
+        return Choice(asked, "asked for", {"replicas": replicas})
+    if replicas == 1:
+        reason = "one replica alone: an operation on it is a gap, and requests wait in the queue"
+        return Choice(0, reason, {"replicas": replicas})
+    return Choice(1, "a replica is up while another one is worked on", {"replicas": replicas})
 
 
 def ttft_must_fit(spec: FleetSpec, speed: Speed) -> None:
@@ -102,6 +123,21 @@ def _must_suffice(spec: FleetSpec, *, busy: float, carry: int, spare: int) -> No
         f"placement.replicas: {what} {limit}, but {qps:g} requests/s keep {busy:.2f} replicas busy "
         f"and need {needed}{' (one to spare)' if spare else ''}; nearest: {more}"
         f"{math.floor(qps * carried * 1000) / 1000:g} requests/s"
+    )
+    raise PlanRefusedError(msg)
+
+
+def _must_leave(spec: FleetSpec, floor: int) -> None:
+    """Refuse a floor that no operation could keep, rather than every operation later."""
+    asked = spec.placement.replicas
+    limit = MAX_LAB_REPLICAS if asked is None else asked
+    if floor < limit:
+        return
+    more = f", or {floor + 1} replicas" if floor < MAX_LAB_REPLICAS else ""
+    msg = (
+        f"updates.floor: asked {floor}, but with {'at most ' if asked is None else ''}{limit} "
+        f"replica{'s' if limit > 1 else ''} an operation on one leaves {limit - 1}; "
+        f"nearest: {limit - 1}{more}"
     )
     raise PlanRefusedError(msg)
 

@@ -29,6 +29,7 @@ __all__ = [
     "SitePlan",
     "SloPlan",
     "TimeoutChain",
+    "UpdatesPlan",
     "WarmupPlan",
     "WarmupShape",
 ]
@@ -186,6 +187,12 @@ class SloPlan(_Plan):
     availability: float = Field(gt=0, lt=1, description="0.999 is 99.9 %")
 
 
+class UpdatesPlan(_Plan):
+    """What operations and updates must leave in place."""
+
+    floor: int = Field(ge=0, description="ready replicas of each model")
+
+
 class Decision(_Plan):
     """One choice with its numbers: why a field has its value."""
 
@@ -209,6 +216,7 @@ class FleetPlan(_Plan):
     models: list[ModelPlan] = Field(min_length=1)
     timeouts: TimeoutChain
     slo: SloPlan
+    updates: UpdatesPlan
     decisions: list[Decision]
 
     @property

@@ -10,7 +10,7 @@ from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.bandwidth import plan_bandwidth
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.lab import lab_endpoint, lab_hosts
-from warmfleet.plan.load import choose_replicas, choose_slots, ttft_must_fit
+from warmfleet.plan.load import choose_floor, choose_replicas, choose_slots, ttft_must_fit
 from warmfleet.plan.memory import choose_replica_memory
 from warmfleet.plan.models import (
     Decision,
@@ -26,6 +26,7 @@ from warmfleet.plan.models import (
     Scalar,
     SitePlan,
     SloPlan,
+    UpdatesPlan,
 )
 from warmfleet.plan.region import choose_region
 from warmfleet.plan.speed import Speed, speed_of
@@ -59,6 +60,7 @@ def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> FleetPlan:
     ttft_must_fit(spec, speed)
     slots = choose_slots(spec.traffic.callers, speed, catalog.peaks)
     replicas = choose_replicas(spec, speed)
+    floor = choose_floor(spec, replicas.value)
     region = choose_region(facts.users, catalog)
     line = plan_bandwidth(spec.traffic.callers, region.value, catalog)
     memory = choose_replica_memory(
@@ -125,6 +127,7 @@ def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> FleetPlan:
         ],
         timeouts=timeouts,
         slo=_slo(spec),
+        updates=UpdatesPlan(floor=floor.value),
         decisions=[
             region.decision("sites[0].region"),
             line.line.decision("sites[0].bandwidth.line"),
@@ -142,6 +145,7 @@ def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> FleetPlan:
             warmup.budget.decision("models[0].warmup.budget_s"),
             _explain_in_flight(slots.value).decision("models[0].limits.max_in_flight"),
             *_explain_timeouts(timeouts, inputs, speed),
+            floor.decision("updates.floor"),
         ],
     )
 

@@ -34,6 +34,7 @@ __all__ = [
     "PathSourceSpec",
     "SloSpec",
     "TrafficSpec",
+    "UpdatesSpec",
     "UsersSpec",
 ]
 
@@ -239,6 +240,17 @@ class SloSpec(_Spec):
     ] = Field(default=Percentage.parse("99.9%"), description="share of the time")
 
 
+class UpdatesSpec(_Spec):
+    """What operations and updates must leave in place."""
+
+    floor: int | None = Field(
+        default=None,
+        ge=0,
+        description="ready replicas of each model that an operation must leave; 1 if absent, or 0 "
+        "where one replica is all there is",
+    )
+
+
 class LabPlacement(_Spec):
     """Containers on this machine: a gateway and replicas."""
 
@@ -273,6 +285,9 @@ class FleetSpec(_Spec):
     users: tuple[UsersSpec, ...] = Field(min_length=1, description="where the users are")
     slo: SloSpec = Field(default=SloSpec(), description="what the endpoint is held to")
     placement: Placement = Field(description="where the hosts come from")
+    updates: UpdatesSpec = Field(
+        default=UpdatesSpec(), description="what operations and updates must leave in place"
+    )
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
