@@ -70,7 +70,9 @@ class Listener:
             ListenError: the address is taken or not of this host.
         """
         family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio turns Nagle's algorithm off only where the protocol is named. With it on, a first
+        # event waits until the client acknowledges the header: 40 ms on a used connection.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind((address.host, address.port))
