@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
@@ -10,6 +11,7 @@ import aiohttp
 __all__ = ["EngineClient", "EngineReply"]
 
 _CONNECT_S: Final = 5.0
+_BASE: Final = "http://engine"  # any name: the connection goes to the socket
 _ERROR_BODY_BYTES: Final = 64 * 1024
 
 
@@ -33,15 +35,14 @@ class EngineClient:
     """Asks one engine; use as an async context manager.
 
     Args:
-        address: base URL, for example ``http://127.0.0.1:41234``.
+        socket: the Unix socket that it listens on.
     """
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, socket: Path) -> None:
         # A connection is closed after each answer: engines close idle ones after seconds, and a
-        # request sent on such a connection is lost. On loopback a new one costs nothing.
+        # request sent on such a connection is lost. On a Unix socket a new one costs nothing.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, force_close=True),
+            connector=aiohttp.UnixConnector(str(socket), limit=0, force_close=True),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S),
             auto_decompress=False,
         )
@@ -60,7 +61,7 @@ class EngineClient:
     async def healthy(self) -> bool:
         """Return whether the engine itself says that it is ready."""
         try:
-            async with self._session.get(f"{self._address}/health") as response:
+            async with self._session.get(f"{_BASE}/health") as response:
                 return response.ok
         except (aiohttp.ClientError, OSError):
             return False
@@ -72,7 +73,7 @@ class EngineClient:
         That close is the cancel signal: an engine stops a streamed generation on it.
         """
         async with self._session.post(
-            f"{self._address}/v1/chat/completions",
+            f"{_BASE}/v1/chat/completions",
             data=body,
             headers={"content-type": "application/json"},
         ) as response:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
 __all__ = ["OPTIONS_REFUSED", "Launcher", "Progress", "progress_of_json"]
@@ -16,13 +17,13 @@ class Progress:
 
     Attributes:
         phase: the ledger phase that begins here.
-        address: base URL, once the engine listens.
+        listening: the engine takes requests on its socket.
         failure: why it is about to end; threads of an engine may still print after that.
         detail: figures of that phase.
     """
 
     phase: str | None = None
-    address: str | None = None
+    listening: bool = False
     failure: str | None = None
     detail: Mapping[str, object] = field(default_factory=dict)
 
@@ -34,8 +35,15 @@ class Launcher(Protocol):
     def probe_fields(self) -> Mapping[str, object]:
         """Request fields that make a warm-up probe do its whole work, for example no cache."""
 
-    def command(self) -> list[str]:
+    @property
+    def network(self) -> bool:
+        """Whether its processes need TCP among themselves; else they get Unix sockets alone."""
+
+    def command(self, socket: Path) -> list[str]:
         """Return the child's argv; never a secret in it.
+
+        Args:
+            socket: where the engine listens, in a folder that only this user can enter.
 
         Raises:
             EngineError: what the child needs is not there.
@@ -53,7 +61,7 @@ def progress_of_json(line: str) -> Progress | None:
         fields = json.loads(line)["progress"]
         return Progress(
             phase=fields.get("phase"),
-            address=fields.get("address"),
+            listening=fields.get("listening") is True,
             failure=fields.get("failure"),
             detail=fields.get("detail") or {},
         )

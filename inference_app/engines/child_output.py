@@ -9,11 +9,11 @@ __all__ = ["report"]
 def report(
     *,
     phase: str | None = None,
-    address: str | None = None,
+    listening: bool = False,
     failure: str | None = None,
     **detail: object,
 ) -> None:
     """Print one progress line to stdout at once."""
-    progress = {"phase": phase, "address": address, "failure": failure, "detail": detail}
+    progress = {"phase": phase, "listening": listening, "failure": failure, "detail": detail}
     sys.stdout.write(json.dumps({"progress": progress}) + "\n")
     sys.stdout.flush()

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from inference_app.engines.base import Progress, progress_of_json
 from inference_app.engines.fake_child import FakeOptions
@@ -36,10 +37,16 @@ class FakeLauncher:
         """The same fields as llama.cpp's, which the fake does not need."""
         return {"cache_prompt": False, "ignore_eos": True}
 
-    def command(self) -> list[str]:
+    @property
+    def network(self) -> bool:
+        """None: one process, one socket."""
+        return False
+
+    def command(self, socket: Path) -> list[str]:
         """Return the child's argv."""
         engine = self._settings.engine
         arguments = {
+            "socket": str(socket),
             "model": self._settings.model.name,
             "size_bytes": self._settings.model.size_bytes,
             "context_tokens": engine.context_tokens,

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from inference_app.engines.child_output import report
-from inference_app.engines.parent_death import die_with_parent
 
 __all__ = ["FakeEngine", "FakeOptions"]
 
@@ -237,11 +236,10 @@ async def _serve(arguments: dict[str, Any]) -> None:
     engine = FakeEngine(
         arguments["model"], arguments["context_tokens"], arguments["slots"], options
     )
-    server = await asyncio.start_server(engine.serve, "127.0.0.1", 0)
-    report(address=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    server = await asyncio.start_unix_server(engine.serve, arguments["socket"])
+    report(listening=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    die_with_parent()
     asyncio.run(_serve(json.loads(sys.argv[1])))

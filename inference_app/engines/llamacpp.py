@@ -19,7 +19,7 @@ _LOADED: Final = re.compile(r"threadpool init|load_model: initializing, n_slots"
 
 
 class LlamacppLauncher:
-    """Starts llama.cpp's own HTTP server, from the xllamacpp wheel, on a loopback port."""
+    """Starts llama.cpp's own HTTP server, from the xllamacpp wheel, on a Unix socket."""
 
     def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
@@ -29,7 +29,12 @@ class LlamacppLauncher:
         """Make every probe compute its whole prompt and all its tokens."""
         return {"cache_prompt": False, "ignore_eos": True}
 
-    def command(self) -> list[str]:
+    @property
+    def network(self) -> bool:
+        """None: one process, one socket."""
+        return False
+
+    def command(self, socket: Path) -> list[str]:
         """Return the child's argv.
 
         Raises:
@@ -38,6 +43,7 @@ class LlamacppLauncher:
         _must_open(self._settings.model.path)
         engine = self._settings.engine
         arguments = {
+            "socket": str(socket),
             "path": str(self._settings.model.path),
             "alias": self._settings.model.name,
             "context_tokens": engine.context_tokens,

@@ -13,7 +13,6 @@ import xllamacpp
 
 from inference_app.engines.base import OPTIONS_REFUSED
 from inference_app.engines.child_output import report
-from inference_app.engines.parent_death import die_with_parent
 
 __all__ = ["main"]
 
@@ -24,7 +23,6 @@ def main() -> int:
     Returns:
         With the reason as progress, 2 for options that llama.cpp does not take, 1 for the rest.
     """
-    die_with_parent()
     arguments = json.loads(sys.argv[1])
     try:
         parameters = _parameters(arguments)
@@ -32,11 +30,11 @@ def main() -> int:
         report(failure=f"engine.options: {error}")
         return OPTIONS_REFUSED
     try:
-        server = xllamacpp.Server(parameters)
+        server = xllamacpp.Server(parameters)  # noqa: F841 - it serves while it is held
     except (RuntimeError, TypeError, ValueError) as error:
         report(failure=f"llama.cpp cannot serve {arguments['path']}: {error}")
         return 1
-    report(address=server.listening_address)
+    report(listening=True)
     signal.pause()
     return 0
 
@@ -56,8 +54,7 @@ def _parameters(arguments: dict[str, Any]) -> xllamacpp.CommonParams:
     parameters.n_batch = arguments["batch_tokens"]
     parameters.n_ubatch = arguments["batch_tokens"]
     parameters.n_threads_http = arguments["http_threads"]
-    parameters.hostnames = ["127.0.0.1"]
-    parameters.port = 0
+    parameters.hostnames = [arguments["socket"]]  # a name that ends in .sock is a Unix socket
     parameters.use_jinja = True
     parameters.ui = False
     parameters.fit_params = False  # the plan has sized it; a silent smaller context is no service

@@ -12,7 +12,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def die_with_parent() -> None:
     """Have the kernel kill this process when its parent ends, however that happens.
 
-    Called by the child itself: util-linux's setpriv would do it for any program, but it also sets
+    Called in the child: util-linux's setpriv would do it for any program, but it also sets
     capabilities, which the sandbox of the service's unit rightly refuses.
     """
     libc = ctypes.CDLL(None, use_errno=True)

@@ -5,12 +5,15 @@ import contextlib
 import logging
 import os
 import signal
+import tempfile
 from collections import deque
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final, TypeVar
 
 from inference_app.engine_client import EngineClient
 from inference_app.engines.base import OPTIONS_REFUSED, Launcher, Progress
+from inference_app.engines.confined import confined
 from inference_app.errors import EngineError, SettingsError
 
 __all__ = ["EngineProcess"]
@@ -38,7 +41,8 @@ class EngineProcess:
         self._on_progress = on_progress
         self._process: asyncio.subprocess.Process | None = None
         self._readers: list[asyncio.Task[None]] = []
-        self._address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._listening = asyncio.Event()
         self._lines: deque[str] = deque(maxlen=_LINES_KEPT)
         self._failure: str | None = None
 
@@ -50,8 +54,14 @@ class EngineProcess:
             SettingsError: it ended because it does not take its options.
         """
         try:
+            # For this user alone (0700). The unit gives a folder in /run that goes with it.
+            self._folder = tempfile.TemporaryDirectory(
+                prefix="engine-", dir=os.environ.get("RUNTIME_DIRECTORY")
+            )
+            socket = Path(self._folder.name, "engine.sock")
+            command = self._launcher.command(socket)
             self._process = await asyncio.create_subprocess_exec(
-                *self._launcher.command(),
+                *confined(command, network=self._launcher.network),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
@@ -63,14 +73,14 @@ class EngineProcess:
         for stream in (self._process.stdout, self._process.stderr):
             if stream is not None:
                 self._readers.append(asyncio.create_task(self._read(stream)))
-        address = await self._or_exit(asyncio.shield(self._address))
-        client = EngineClient(address)
+        await self._or_exit(self._listening.wait())
+        client = EngineClient(socket)
         try:
             await self._or_exit(_until_healthy(client))
         except BaseException:
             await client.__aexit__(None, None, None)
             raise
-        _logger.info("event=engine_ready address=%s pid=%s", address, self._process.pid)
+        _logger.info("event=engine_ready socket=%s pid=%s", socket, self._process.pid)
         return client
 
     async def exited(self) -> str:
@@ -86,14 +96,18 @@ class EngineProcess:
         return f"the engine ended ({how}); its last line: {last}"
 
     async def stop(self) -> None:
-        """End the whole process group: TERM, a bounded wait, KILL."""
-        if self._process is None:
-            return
+        """End the whole process group: TERM, a bounded wait, KILL. Its socket goes too."""
+        if self._process is not None:
+            await self._end(self._process)
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
         self._signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), _TERM_S)
+            await asyncio.wait_for(process.wait(), _TERM_S)
         self._signal(signal.SIGKILL)  # also what the leader left behind in its group
-        await self._process.wait()
+        await process.wait()
         for reader in self._readers:
             reader.cancel()
         await asyncio.gather(*self._readers, return_exceptions=True)
@@ -133,8 +147,8 @@ class EngineProcess:
         self._failure = progress.failure or self._failure
         if progress.phase is not None:
             self._on_progress(progress)
-        if progress.address is not None and not self._address.done():
-            self._address.set_result(progress.address)
+        if progress.listening:
+            self._listening.set()
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:

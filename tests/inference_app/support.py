@@ -196,11 +196,11 @@ class ReplicaProcess:
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.02)
 
-    def engine(self) -> tuple[str, int]:
-        """Return the engine's address and process id, from the log."""
-        found = re.search(r"event=engine_ready address=(\S+) pid=(\d+)", self.log())
+    def engine(self) -> tuple[Path, int]:
+        """Return the engine's socket and process id, from the log."""
+        found = re.search(r"event=engine_ready socket=(\S+) pid=(\d+)", self.log())
         assert found, self.log()
-        return found[1], int(found[2])
+        return Path(found[1]), int(found[2])
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Signal it and return its exit status."""
@@ -220,9 +220,11 @@ def replica_process(folder: Path, document: dict[str, Any]) -> Iterator[ReplicaP
             replica.process.wait()
 
 
-async def engine_stats(session: aiohttp.ClientSession, address: str) -> dict[str, int]:
-    """Return what the fake engine has counted."""
-    async with session.get(f"{address}/fake/stats") as response:
-        document = await response.json()
-    assert isinstance(document, dict)
-    return document
+async def ask_engine(socket: Path, path: str) -> Any:
+    """Return what an engine itself answers, past the service."""
+    connector = aiohttp.UnixConnector(str(socket))
+    async with (
+        aiohttp.ClientSession(connector=connector) as session,
+        session.get(f"http://engine{path}") as response,
+    ):
+        return await response.json()

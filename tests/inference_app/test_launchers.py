@@ -39,11 +39,11 @@ def test_phases_of_llamacpp_come_from_its_log(tmp_path: Path, line: str, phase: 
     ("line", "expected"),
     [
         (
-            '{"progress": {"phase": null, "address": "http://127.0.0.1:5", "detail": {}}}',
-            Progress(address="http://127.0.0.1:5"),
+            '{"progress": {"phase": null, "listening": true, "detail": {}}}',
+            Progress(listening=True),
         ),
         (
-            '{"progress": {"phase": "weights", "address": null, "detail": {"bytes": 5}}}',
+            '{"progress": {"phase": "weights", "listening": false, "detail": {"bytes": 5}}}',
             Progress(phase="weights", detail={"bytes": 5}),
         ),
         ('{"progress": {"phase": ', None),

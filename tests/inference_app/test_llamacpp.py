@@ -14,6 +14,7 @@ import pytest
 from inference_app.errors import EngineError, SettingsError
 from tests.inference_app.support import (
     ReplicaProcess,
+    ask_engine,
     chat_body,
     eventually,
     local_replica,
@@ -42,6 +43,25 @@ def weights(planned: ModelPlan) -> Path:
     return ensure_weights(project, planned, lambda _line: None)
 
 
+_TRY_SOCKETS = """
+import errno, json, os, socket, sys
+
+def attempt(make):
+    try:
+        make().close()
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "made"
+
+if sys.orig_argv[1:3] == ["-m", "inference_app.engines.llamacpp_child"]:
+    families = ("AF_INET", "AF_INET6", "AF_NETLINK", "AF_UNIX")
+    tried = {name: attempt(lambda: socket.socket(getattr(socket, name))) for name in families}
+    tried["connect"] = attempt(lambda: socket.create_connection(("127.0.0.1", 9)))
+    with open(os.environ["TRIED"], "w") as file:
+        json.dump(tried | {"process": os.getpid()}, file)
+"""
+
+
 def _document(folder: Path, weights: Path) -> dict[str, Any]:
     document = settings_document(folder)
     document["model"] |= {
@@ -61,7 +81,21 @@ def _document(folder: Path, weights: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def replica(tmp_path_factory: pytest.TempPathFactory, weights: Path) -> Iterator[ReplicaProcess]:
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Make the engine child try sockets; return where it writes how each ended."""
+    folder = tmp_path_factory.mktemp("tried")
+    (folder / "sitecustomize.py").write_text(_TRY_SOCKETS)  # Python runs it in every process
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(folder))
+        patch.setenv("TRIED", str(folder / "tried.json"))
+        yield folder / "tried.json"
+
+
+@pytest.fixture(scope="module")
+def replica(
+    tmp_path_factory: pytest.TempPathFactory, weights: Path, tried: Path
+) -> Iterator[ReplicaProcess]:
+    assert not tried.exists()
     folder = tmp_path_factory.mktemp("llamacpp")
     with replica_process(folder, _document(folder, weights)) as process:
         process.wait_ready()
@@ -180,16 +214,27 @@ async def test_too_long_a_prompt_is_openais_error(client: openai.AsyncOpenAI) ->
     assert caught.value.code == "context_length_exceeded"
 
 
+def test_the_engine_cannot_make_a_network_socket(replica: ReplicaProcess, tried: Path) -> None:
+    _, engine = replica.engine()
+    assert json.loads(tried.read_text()) == {
+        "process": engine,
+        "AF_INET": "EAFNOSUPPORT",
+        "AF_INET6": "EAFNOSUPPORT",
+        "AF_NETLINK": "EAFNOSUPPORT",
+        "AF_UNIX": "made",
+        "connect": "EAFNOSUPPORT",
+    }
+
+
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_client_that_goes_away_frees_the_slot(
     replica: ReplicaProcess, stream: bool
 ) -> None:
-    address, _ = replica.engine()
+    socket, _ = replica.engine()
     async with aiohttp.ClientSession() as session:
 
         async def busy() -> bool:
-            async with session.get(f"{address}/slots") as response:
-                return any(slot["is_processing"] for slot in await response.json())
+            return any(slot["is_processing"] for slot in await ask_engine(socket, "/slots"))
 
         async def idle() -> bool:
             return not await busy()

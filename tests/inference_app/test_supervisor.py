@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,7 +27,12 @@ class _ScriptLauncher:
     def probe_fields(self) -> Mapping[str, object]:
         return {}
 
-    def command(self) -> list[str]:
+    @property
+    def network(self) -> bool:
+        return False
+
+    def command(self, socket: Path) -> list[str]:
+        self.socket = socket
         return self._command
 
     def progress(self, line: str) -> Progress | None:
@@ -91,6 +97,17 @@ async def test_an_engine_that_refuses_its_options_says_that_the_settings_are_wro
     await engine.stop()
 
 
+async def test_the_socket_is_in_a_folder_of_this_user_alone_and_goes_with_the_engine() -> None:
+    launcher = _ScriptLauncher("print('phase weights', flush=True); import time; time.sleep(600)")
+    seen: list[Progress] = []
+    engine = EngineProcess(launcher, seen.append)
+    await _run_until(engine, seen, 1)
+    folder = launcher.socket.parent.stat()
+    assert (folder.st_uid, stat.S_IMODE(folder.st_mode)) == (os.geteuid(), 0o700)
+    await engine.stop()
+    assert not launcher.socket.parent.exists()
+
+
 async def test_a_killed_engine_is_told_by_its_signal() -> None:
     script = "import os, signal; os.kill(os.getpid(), signal.SIGABRT)"
     engine = EngineProcess(_ScriptLauncher(script), lambda _: None)
@@ -103,7 +120,7 @@ async def test_a_program_that_is_not_there_is_told() -> None:
     launcher = _ScriptLauncher("")
     launcher._command = ["/nowhere/engine"]
     engine = EngineProcess(launcher, lambda _: None)
-    with pytest.raises(EngineError, match=r"/nowhere/engine|No such file"):
+    with pytest.raises(EngineError, match=r"cannot start /nowhere/engine: No such file"):
         await asyncio.wait_for(engine.start(), 20)
     await engine.stop()
 

@@ -12,8 +12,8 @@ import pytest
 from tests.inference_app.support import (
     MESSAGES,
     ReplicaProcess,
+    ask_engine,
     chat_body,
-    engine_stats,
     events_of,
     eventually,
     replica_process,
@@ -222,23 +222,23 @@ async def test_more_than_the_limit_is_told_when_to_come_back(
 async def test_a_client_that_goes_away_ends_its_generation(
     replica: ReplicaProcess, session: aiohttp.ClientSession, stream: bool
 ) -> None:
-    address, _ = replica.engine()
-    before = await engine_stats(session, address)
+    socket, _ = replica.engine()
+    before = await ask_engine(socket, "/fake/stats")
     request = asyncio.create_task(
         _read_all(session, replica, chat_body(max_tokens=_SLOW, stream=stream))
     )
 
     async def begun() -> bool:
-        return (await engine_stats(session, address))["tokens"] > before["tokens"]
+        return (await ask_engine(socket, "/fake/stats"))["tokens"] > before["tokens"]
 
     async def cancelled() -> bool:
-        return (await engine_stats(session, address))["cancelled"] == before["cancelled"] + 1
+        return (await ask_engine(socket, "/fake/stats"))["cancelled"] == before["cancelled"] + 1
 
     await eventually(begun, "a token")
     request.cancel()
     await asyncio.gather(request, return_exceptions=True)
     await eventually(cancelled, "the engine's cancel")
-    after = await engine_stats(session, address)
+    after = await ask_engine(socket, "/fake/stats")
     assert after["completed"] == before["completed"]
     assert after["tokens"] - before["tokens"] < _SLOW / 2, "the generation went on"
     await eventually(lambda: _in_flight(session, replica, 0), "the slot is free again")
@@ -247,8 +247,8 @@ async def test_a_client_that_goes_away_ends_its_generation(
 async def test_a_client_that_goes_away_in_the_queue_costs_nothing(
     replica: ReplicaProcess, session: aiohttp.ClientSession
 ) -> None:
-    address, _ = replica.engine()
-    before = await engine_stats(session, address)
+    socket, _ = replica.engine()
+    before = await ask_engine(socket, "/fake/stats")
     body = chat_body(max_tokens=_SLOW)
     busy = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(2)]
     await eventually(lambda: _in_flight(session, replica, 2), "both slots taken")
@@ -257,7 +257,7 @@ async def test_a_client_that_goes_away_in_the_queue_costs_nothing(
     queued.cancel()
     await eventually(lambda: _in_flight(session, replica, 2), "the queued one gone")
     await asyncio.gather(*busy)
-    after = await engine_stats(session, address)
+    after = await ask_engine(socket, "/fake/stats")
     assert after["tokens"] - before["tokens"] == 2 * _SLOW
 
 
