@@ -1,7 +1,10 @@
-"""A host on loopback: a real SSH server that forwards ports, with a fake service behind it."""
+"""A host on loopback: a real SSH server that forwards ports and runs commands."""
 
+import contextlib
 import io
+import os
 import socket
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -44,16 +47,22 @@ class FakeService:
 
 
 class _Forwarding(paramiko.ServerInterface):
-    """Lets one key in and opens only ports that it was told of, as sshd on the host would."""
+    """Lets one key in, opens only ports that it was told of, and runs commands, as sshd would."""
 
-    def __init__(self, key: str, ports: dict[tuple[str, int], int]) -> None:
+    def __init__(
+        self, user: str, key: str, ports: dict[tuple[str, int], int], programs: Path | None
+    ) -> None:
+        self._user = user
         self._key = key
         self._ports = ports
-        self.opened: list[socket.socket] = []
+        self._programs = programs
+        self.opened: dict[int, socket.socket] = {}
         self.all_opened: list[socket.socket] = []
+        self.due: list[threading.Thread] = []
+        self.commands: list[threading.Thread] = []
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
-        known = username == "ops" and key.get_base64() == self._key
+        known = username == self._user and key.get_base64() == self._key
         return paramiko.common.AUTH_SUCCESSFUL if known else paramiko.common.AUTH_FAILED
 
     def get_allowed_auths(self, username: str) -> str:  # noqa: ARG002 - the library's signature
@@ -61,7 +70,7 @@ class _Forwarding(paramiko.ServerInterface):
 
     def check_channel_direct_tcpip_request(
         self,
-        chanid: int,  # noqa: ARG002
+        chanid: int,
         origin: tuple[str, int],  # noqa: ARG002
         destination: tuple[str, int],
     ) -> int:
@@ -69,15 +78,62 @@ class _Forwarding(paramiko.ServerInterface):
             target = socket.create_connection(("127.0.0.1", self._ports[destination]), timeout=5)
         except (KeyError, OSError):
             return paramiko.common.OPEN_FAILED_CONNECT_FAILED
-        self.opened.append(target)
+        self.opened[chanid] = target
         self.all_opened.append(target)
         return paramiko.common.OPEN_SUCCEEDED
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:  # noqa: ARG002
+        allowed = kind == "session" and self._programs is not None
+        common = paramiko.common
+        return common.OPEN_SUCCEEDED if allowed else common.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+
+    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        path = f"{self._programs}:{os.environ['PATH']}"
+        process = subprocess.Popen(
+            ["sh", "-c", command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PATH": path},
+        )
+        self.due += [
+            threading.Thread(target=work, args=(channel, process), daemon=True)
+            for work in (_feed, _answer)
+        ]
+        return True
+
+    def start_due(self) -> None:
+        """Let commands speak whose start has been confirmed: not before, or clients give up."""
+        for thread in self.due:
+            thread.start()
+        self.commands += self.due
+        self.due = []
+
+
+class _Transport(paramiko.Transport):
+    def _handle_request(channel: paramiko.Channel, message: paramiko.Message) -> None:  # noqa: N805
+        channel._handle_request(message)
+        channel.get_transport().server_object.start_due()
+
+    _channel_handler_table = {  # noqa: RUF012 - the library's own form
+        **paramiko.Transport._channel_handler_table,
+        paramiko.common.MSG_CHANNEL_REQUEST: _handle_request,
+    }
 
 
 class SshHost:
     """The SSH server; one thread a connection."""
 
-    def __init__(self, authorized_key: str, ports: dict[tuple[str, int], int]) -> None:
+    def __init__(
+        self,
+        authorized_key: str,
+        ports: dict[tuple[str, int], int],
+        user: str = "ops",
+        programs: Path | None = None,
+    ) -> None:
+        """Start it; ``programs`` is a folder that hides others of the same names to commands."""
+        self._user = user
+        self._programs = programs
         self.key = paramiko.Ed25519Key.from_private_key(_new_key())
         self._authorized = authorized_key.split()[1]
         self._ports = ports
@@ -117,15 +173,18 @@ class SshHost:
         thread.start()
 
     def _serve(self, connection: socket.socket) -> None:
-        transport = paramiko.Transport(connection)
+        transport = _Transport(connection)
         transport.add_server_key(self.key)
-        server = _Forwarding(self._authorized, self._ports)
+        server = _Forwarding(self._user, self._authorized, self._ports, self._programs)
+        channels = []
         try:
             transport.start_server(server=server)
             while transport.is_active():
                 channel = transport.accept(0.2)
-                if channel is not None:
-                    target = server.opened.pop(0)
+                if channel is None:
+                    continue
+                channels.append(channel)  # the library closes those that nobody holds
+                if target := server.opened.pop(channel.get_id(), None):
                     self._run(_copy, channel, target)
                     self._run(_copy, target, channel)
         except (paramiko.SSHException, EOFError, OSError):
@@ -134,8 +193,32 @@ class SshHost:
             transport.close()
             transport.join(5)
             connection.close()
+            for thread in server.commands:
+                thread.join(5)
             for target in server.all_opened:
                 target.close()
+
+
+def _feed(channel: paramiko.Channel, process: subprocess.Popen[bytes]) -> None:
+    """Give a command its stdin, which ends with the connection."""
+    assert process.stdin is not None
+    with contextlib.suppress(OSError), process.stdin as given:
+        while data := channel.recv(65536):
+            given.write(data)
+            given.flush()
+
+
+def _answer(channel: paramiko.Channel, process: subprocess.Popen[bytes]) -> None:
+    """Pass a command's output on; nobody listens any more, and it meets a closed pipe."""
+    assert process.stdout is not None
+    with contextlib.suppress(OSError, EOFError), process.stdout as output:
+        while data := output.read1(65536):
+            channel.sendall(data)
+    status = process.wait()
+    # The library tells of a channel that is gone by OSError, and of a connection by EOFError.
+    with contextlib.suppress(OSError, EOFError):
+        channel.send_exit_status(status)
+        channel.close()
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -88,6 +88,26 @@ def test_order_is_that_of_the_fleet_and_one_lost_host_hides_no_other(
     ]
 
 
+def test_the_gateway_says_who_is_drained(
+    start_host: StartHost, start_service: StartService, plan: FleetPlan, credentials: Credentials
+) -> None:
+    port = start_service(WARM).port
+    known = [
+        {"name": name, "model": "chat", "ready": True, "drained": drained, "in_flight": 0}
+        for name, drained in (("replica-1", True), ("replica-2", False))
+    ]
+    balancing = start_service({"/replicas": (200, json.dumps(known))})
+    hosts = [start_host(f"replica-{n}", {9100: port})[0] for n in (1, 2, 3)]
+    gateway, server = start_host("gw-1", {})
+    gateway = gateway.model_copy(update={"role": HostRole.GATEWAY})
+    server._ports["127.0.0.1", 9180] = balancing.port
+    statuses = scrape_replicas(fleet(gateway, *hosts), plan, credentials)
+    assert [status.drained for status in statuses] == [True, False, None]
+    balancing.close()
+    statuses = scrape_replicas(fleet(gateway, *hosts), plan, credentials)
+    assert [(status.state, status.drained) for status in statuses] == [("ready", None)] * 3
+
+
 def test_nothing_on_the_admin_port(
     start_host: StartHost, plan: FleetPlan, credentials: Credentials
 ) -> None:

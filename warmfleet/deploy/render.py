@@ -9,7 +9,7 @@ from warmfleet.deploy.status import FleetStatus
 from warmfleet.deploy.up import UpResult
 from warmfleet.telemetry.scrape import ReplicaStatus
 
-__all__ = ["render_status", "render_up"]
+__all__ = ["drained_line", "render_status", "render_up"]
 
 _MIB = 1024 * 1024
 
@@ -44,9 +44,16 @@ def render_status(
     console.print(f"[bold]API key[/]  {status.api_key_file}", highlight=False, soft_wrap=True)
     console.print(f"[bold]CA file[/]  {status.ca_file}\n", highlight=False, soft_wrap=True)
     console.print(_hosts(status))
+    for host in status.drained:
+        console.print(f"{drained_line(status.environment, host)}", style="yellow", soft_wrap=True)
     ledger = _ledger(status.replicas, first_requests or [], goal)
     if ledger is not None:
         console.print(ledger)
+
+
+def drained_line(environment: str, host: str) -> str:
+    """Return what everybody should know of a drained host."""
+    return f"{host} is drained: it gets no requests until `warmfleet undrain {environment} {host}`"
 
 
 def _hosts(status: FleetStatus) -> Table:
@@ -55,17 +62,25 @@ def _hosts(status: FleetStatus) -> Table:
     for host in status.hosts:
         replica = replicas.get(host.name)
         state = "" if replica is None else replica.state
+        if replica is not None and replica.drained:
+            state = f"drained ({state})"
         if replica is not None and replica.error:
             state = f"{state}: {replica.error}"
         table.add_row(
             host.name,
             host.role,
             "" if replica is None else replica.model,
-            f"[{'green' if state == 'ready' else 'red'}]{escape(state)}[/]" if state else "",
+            f"[{_colour(state)}]{escape(state)}[/]" if state else "",
             "" if replica is None else replica.revision or "",
             host.ssh,
         )
     return table
+
+
+def _colour(state: str) -> str:
+    if state.startswith("drained"):
+        return "yellow"
+    return "green" if state == "ready" else "red"
 
 
 def _ledger(

@@ -41,8 +41,13 @@ class FleetStatus(BaseModel):
     replicas: list[ReplicaStatus]
 
     @property
+    def drained(self) -> list[str]:
+        """Hosts that an operator took out of the balancing."""
+        return list(dict.fromkeys(replica.host for replica in self.replicas if replica.drained))
+
+    @property
     def ready(self) -> bool:
-        """True when every replica takes traffic."""
+        """True when every replica is warm, drained or not."""
         return bool(self.replicas) and all(replica.state == "ready" for replica in self.replicas)
 
 

@@ -82,7 +82,7 @@ def up(project: Project, environment: str, reporter: Reporter, log_file: Path) -
         first = measure_first_requests(
             endpoint,
             model,
-            len(status.replicas),
+            sum(not replica.drained for replica in status.replicas),
             lambda answer: stage.update(f"{answer.replica} answered in {answer.total_s:.2f} s"),
         )
         answer = endpoint.chat(model, _QUESTION, _ANSWER_TOKENS)

@@ -10,6 +10,7 @@ from warmfleet.inventory.service import ADMIN_PORT
 from warmfleet.plan.models import FleetPlan
 from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.outputs import FleetOutput, HostOutput, HostRole
+from warmfleet.telemetry.balancing import BalancedReplica, read_balancing
 from warmfleet.telemetry.ledger import Ledger
 from warmfleet.telemetry.tunnel import Tunnel
 
@@ -30,6 +31,9 @@ class ReplicaStatus(BaseModel):
     model: str
     state: str = Field(description="the service's own, or unreachable")
     revision: str | None = None
+    drained: bool | None = Field(
+        default=None, description="taken out by an operator; null when no gateway could say"
+    )
     coldstart: Ledger | None = None
     error: str | None = Field(default=None, description="why something could not be read")
 
@@ -42,11 +46,29 @@ def scrape_replicas(
     Never raises for a host: one that does not answer is ``unreachable``, with the reason. Bounded
     by the time-outs of one host.
     """
-    hosts = [host for host in fleet.hosts if host.role is HostRole.REPLICA]
+    hosts = {role: [host for host in fleet.hosts if host.role is role] for role in HostRole}
     models = [model.name for model in plan.models]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda host: list(_scrape_host(host, models, credentials)), hosts)
-        return [status for statuses in found for status in statuses]
+        known = pool.map(lambda host: _ask_gateway(host, credentials), hosts[HostRole.GATEWAY])
+        found = pool.map(
+            lambda host: list(_scrape_host(host, models, credentials)), hosts[HostRole.REPLICA]
+        )
+        drained: dict[str, bool] = {}
+        for replica in (replica for replicas in known for replica in replicas):
+            drained[replica.name] = drained.get(replica.name, False) or replica.drained
+        return [
+            status.model_copy(update={"drained": drained.get(status.host)})
+            for statuses in found
+            for status in statuses
+        ]
+
+
+def _ask_gateway(host: HostOutput, credentials: Credentials) -> list[BalancedReplica]:
+    try:
+        with Tunnel.open(host, credentials) as tunnel:
+            return read_balancing(tunnel)
+    except HostUnreachableError:
+        return []
 
 
 def _scrape_host(

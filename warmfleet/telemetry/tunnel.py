@@ -33,6 +33,11 @@ class Tunnel:
         self._host = host
         self._transport = transport
 
+    @property
+    def host(self) -> str:
+        """Name of the host at the other end."""
+        return self._host
+
     @classmethod
     @contextmanager
     def open(cls, host: HostOutput, credentials: Credentials) -> Iterator["Tunnel"]:
@@ -80,6 +85,18 @@ class Tunnel:
             raise HostUnreachableError(msg) from error
         finally:
             channel.close()
+
+    def session(self) -> paramiko.Channel:
+        """Open a channel for one command; whoever asked closes it.
+
+        Raises:
+            HostUnreachableError: the connection is gone.
+        """
+        try:
+            return self._transport.open_session(timeout=TIMEOUT_S)
+        except (paramiko.SSHException, OSError, EOFError) as error:
+            msg = f"host {self._host}: the connection is gone ({_cause(error)})"
+            raise HostUnreachableError(msg) from error
 
 
 def _connect(client: paramiko.SSHClient, host: HostOutput, credentials: Credentials) -> None:
