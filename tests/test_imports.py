@@ -20,6 +20,7 @@ ROOMS = [
     "converge",
     "telemetry",
     "deploy",
+    "operate",
     "cli",
 ]
 SHARED = {"content", "errors", "logs", "private_files", "project"}

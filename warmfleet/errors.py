@@ -13,7 +13,10 @@
     ├── StackError                 stack-failed       1   (also RuntimeError)
     ├── HostUnreachableError       host-unreachable   1   (also ConnectionError)
     ├── ConvergeError              converge-failed    1   (also RuntimeError)
-    └── EndpointError              endpoint-failed    1   (also RuntimeError)
+    ├── EndpointError              endpoint-failed    1   (also RuntimeError)
+    ├── NameUnknownError           name-unknown       2   (also ValueError)
+    ├── OperationError             operation-failed   1   (also RuntimeError)
+    └── OperationRefusedError      operation-refused  4
 
 A message is one line: what was found, what is needed, what to do next. Errors of other libraries
 are converted where they enter, with ``raise ... from``.
@@ -26,6 +29,9 @@ __all__ = [
     "EndpointError",
     "EnvironmentBusyError",
     "HostUnreachableError",
+    "NameUnknownError",
+    "OperationError",
+    "OperationRefusedError",
     "PermissionNeededError",
     "PlanRefusedError",
     "PlanStaleError",
@@ -111,3 +117,23 @@ class EndpointError(WarmfleetError, RuntimeError):
     """The endpoint does not answer as it should."""
 
     code = "endpoint-failed"
+
+
+class NameUnknownError(WarmfleetError, ValueError):
+    """The environment has no host, or no model, of that name."""
+
+    code = "name-unknown"
+    exit_status = 2
+
+
+class OperationError(WarmfleetError, RuntimeError):
+    """Work on one host did not come to its end."""
+
+    code = "operation-failed"
+
+
+class OperationRefusedError(WarmfleetError):
+    """Work on one host would harm the endpoint, or another operator's work; nothing was done."""
+
+    code = "operation-refused"
+    exit_status = 4

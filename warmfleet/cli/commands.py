@@ -17,6 +17,8 @@ COMMANDS: dict[str, CommandEntry] = {
     "up": CommandEntry("warmfleet.cli.up", "Bring it up, converge it, prove that it answers."),
     "status": CommandEntry("warmfleet.cli.status", "Show hosts, replicas and their cold starts."),
     "converge": CommandEntry("warmfleet.cli.converge", "Run only Ansible; --check only looks."),
+    "drain": CommandEntry("warmfleet.cli.drain", "Send a host no requests; it stays warm."),
+    "undrain": CommandEntry("warmfleet.cli.drain", "Let a drained host serve again."),
     "down": CommandEntry("warmfleet.cli.down", "Destroy an environment; only its logs stay."),
     "schema": CommandEntry("warmfleet.cli.schema", "Print the JSON Schema of a spec."),
     "env": CommandEntry("warmfleet.cli.env", "Print the variables that bare pulumi needs."),
