@@ -8,9 +8,10 @@ from warmfleet.inventory.models import Connection
 from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.outputs import FleetOutput, HostOutput
 
-__all__ = ["connection", "write_known_hosts"]
+__all__ = ["connection", "ssh_command", "write_known_hosts"]
 
 _SSH_PORT = 22
+_CONNECT_S = 8
 _OPTIONS = {
     "StrictHostKeyChecking": "yes",
     "GlobalKnownHostsFile": "/dev/null",
@@ -24,16 +25,26 @@ _OPTIONS = {
 
 def connection(host: HostOutput, credentials: Credentials) -> Connection:
     """Return Ansible's connection variables for a host."""
-    options = {"UserKnownHostsFile": _ssh_path(credentials.known_hosts_file), **_OPTIONS}
-    arguments = [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
     return Connection(
         ansible_host=host.ssh.address,
         ansible_port=host.ssh.port,
         ansible_user=host.ssh.user,
         ansible_become=host.ssh.user != "root",
         ansible_ssh_private_key_file=str(credentials.ssh_private_key_file),
-        ansible_ssh_common_args=shlex.join(arguments),
+        ansible_ssh_common_args=shlex.join(_arguments(credentials)),
     )
+
+
+def ssh_command(host: HostOutput, credentials: Credentials) -> list[str]:
+    """Return the call of ``ssh`` that reaches a host; what follows it is the host's command."""
+    ssh = host.ssh
+    return [
+        "ssh",
+        *_arguments(credentials),
+        *("-o", f"ConnectTimeout={_CONNECT_S}"),
+        *("-i", str(credentials.ssh_private_key_file), "-p", str(ssh.port), "-l", ssh.user),
+        ssh.address,
+    ]
 
 
 def write_known_hosts(fleet: FleetOutput, credentials: Credentials) -> None:
@@ -49,6 +60,11 @@ def write_known_hosts(fleet: FleetOutput, credentials: Credentials) -> None:
     ) as draft:
         draft.write(text)
     Path(draft.name).replace(path)
+
+
+def _arguments(credentials: Credentials) -> list[str]:
+    options = {"UserKnownHostsFile": _ssh_path(credentials.known_hosts_file), **_OPTIONS}
+    return [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
 
 
 def _address(address: str, port: int) -> str:
