@@ -184,6 +184,24 @@ def test_all_hosts_stopped_as_after_a_reboot_come_back_with_one_up(workspace):
     assert set(containers().values()) == {"running"}
 
 
+def test_one_host_is_replaced_and_no_other_is_touched(workspace):
+    before = workspace.fleet()
+    podman("stop", "--time", "2", GATEWAY)  # what else is to be repaired waits for an up
+    lines: list[str] = []
+    result = workspace.replace("replica-1", lines.append)
+    assert (result.changes["replace"], result.changes["create"]) == (1, 0)
+    assert containers()[GATEWAY] != "running"
+    keys = [
+        (old.ssh.host_key, new.ssh.host_key)
+        for old, new in zip(before.hosts, result.fleet.hosts, strict=True)
+    ]
+    assert [old == new for old, new in keys] == [True, False, True]
+    assert podman("exec", REPLICA_1, "hostname") == "replica-1"
+    assert workspace.up(ignore).changes == {**UNCHANGED, "update": 1, "same": 7}
+    with pytest.raises(StackError, match="has no host replica-9; run warmfleet up"):
+        workspace.replace("replica-9", ignore)
+
+
 def test_a_busy_port_is_one_clear_line(workspace):
     podman("rm", "--force", "--time", "2", REPLICA_2)
     with socket.create_server(("127.0.0.1", SSH_PORT + 2)), pytest.raises(StackError) as caught:

@@ -20,6 +20,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "drain": CommandEntry("warmfleet.cli.drain", "Send a host no requests; it stays warm."),
     "undrain": CommandEntry("warmfleet.cli.drain", "Let a drained host serve again."),
     "restart": CommandEntry("warmfleet.cli.restart", "Restart a host's services; lose nothing."),
+    "replace": CommandEntry("warmfleet.cli.replace", "Destroy a host and make it anew."),
     "logs": CommandEntry("warmfleet.cli.logs", "Read a host's logs."),
     "ssh": CommandEntry("warmfleet.cli.ssh", "Log in to a host, or run a command there."),
     "down": CommandEntry("warmfleet.cli.down", "Destroy an environment; only its logs stay."),

@@ -57,6 +57,8 @@ class InferenceSite(pulumi.ComponentResource):
             subnet=args.plan.subnet,
             opts=child,
         )
+        # The provider asks for the same; a replacement that a person asks for does not ask it.
+        host_child = pulumi.ResourceOptions(parent=self, delete_before_replace=True)
         hosts = [
             LabHost(
                 f"{name}-{host.name}",
@@ -69,7 +71,7 @@ class InferenceSite(pulumi.ComponentResource):
                 memory_mb=host.memory_mb,
                 published_ports=host.published_ports,
                 authorized_key=args.authorized_key,
-                opts=child,
+                opts=host_child,
             )
             for host in args.plan.hosts
         ]

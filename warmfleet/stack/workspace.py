@@ -42,17 +42,15 @@ class Workspace:
         Raises:
             StackError: a resource failed, or the stack is locked.
         """
-        if self._ensure_stack():
-            # What a killed run was making: the provider keeps it, or makes it anew, on `create`.
-            on_event("forgetting what a killed run was making: it is looked for")
-            self._update(*_FORGET_PENDING, on_event=on_event)
-        # With a refresh: after a reboot of this machine every lab host is there, but stopped.
-        changes = self._update("up", "--yes", "--skip-preview", "--refresh", on_event=on_event)
-        fleet = self.fleet()
-        if fleet is None:
-            msg = f"stack {self._environment} has no output {OUTPUT_NAME!r}; run pulumi up again"
-            raise StackError(msg)
-        return StackResult(fleet, changes)
+        return self._up(on_event)
+
+    def replace(self, host: str, on_event: _Listener) -> StackResult:
+        """Destroy one host and make it anew; nothing else of the stack is touched.
+
+        Raises:
+            StackError: the stack has no such host, a resource failed, or the stack is locked.
+        """
+        return self._up(on_event, "--target-replace", self._urn(host))
 
     def preview(self, on_event: _Listener) -> dict[str, int]:
         """Return what ``up`` would do, in resources by operation."""
@@ -81,6 +79,29 @@ class Workspace:
         if _NO_STACK in answer.stderr or "does not have output" in answer.stderr:
             return None
         msg = f"cannot read the output of stack {self._environment}: {_one_line(answer.stderr)}"
+        raise StackError(msg)
+
+    def _up(self, on_event: _Listener, *arguments: str) -> StackResult:
+        if self._ensure_stack():
+            # What a killed run was making: the provider keeps it, or makes it anew, on `create`.
+            on_event("forgetting what a killed run was making: it is looked for")
+            self._update(*_FORGET_PENDING, on_event=on_event)
+        # With a refresh: after a reboot of this machine every lab host is there, but stopped.
+        options = ("--yes", "--skip-preview", "--refresh", *arguments)
+        changes = self._update("up", *options, on_event=on_event)
+        fleet = self.fleet()
+        if fleet is None:
+            msg = f"stack {self._environment} has no output {OUTPUT_NAME!r}; run pulumi up again"
+            raise StackError(msg)
+        return StackResult(fleet, changes)
+
+    def _urn(self, host: str) -> str:
+        state = self._state() or {}
+        for resource in (state.get("deployment") or {}).get("resources", []):
+            # A server is the one kind of resource that is reached by a key of its own.
+            if "host_key" in resource.get("outputs", {}) and resource["inputs"]["name"] == host:
+                return str(resource["urn"])
+        msg = f"stack {self._environment} has no host {host}; run warmfleet up {self._environment}"
         raise StackError(msg)
 
     def _ensure_stack(self) -> bool:
