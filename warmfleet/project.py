@@ -1,5 +1,6 @@
 """A project: the folder with ``Pulumi.yaml``, its specs and plans, and its private state."""
 
+import contextlib
 import os
 import re
 import secrets
@@ -33,20 +34,25 @@ class Project:
         named = os.environ.get(PROJECT_VARIABLE)
         candidates = [Path(named)] if named else [Path.cwd(), Path.cwd() / "stacks"]
         for folder in candidates:
-            if (folder / "Pulumi.yaml").is_file():
-                return cls(folder.resolve())
+            with contextlib.suppress(OSError):  # of a name that no file system takes
+                if (folder / "Pulumi.yaml").is_file():
+                    return cls(folder.resolve())
         looked = ", ".join(str(folder) for folder in candidates)
         msg = f"no Pulumi.yaml in {looked}; run in a project folder or set {PROJECT_VARIABLE}"
         raise ProjectNotFoundError(msg)
 
     def spec_file(self, environment: str) -> Path:
         """Return ``specs/ENV.yaml``; ProjectNotFoundError names the environments there are."""
-        path = self.root / "specs" / f"{environment}.yaml"
-        if not _ENVIRONMENT_NAME.fullmatch(environment) or not path.is_file():
-            known = ", ".join(self.environments()) or "none"
-            msg = f"no environment {environment!r}: {path} is not there (environments: {known})"
-            raise ProjectNotFoundError(msg)
-        return path
+        folder = self.root / "specs"
+        path = folder / f"{environment}.yaml"
+        if _ENVIRONMENT_NAME.fullmatch(environment) and path.is_file():
+            return path
+        from inference_app.problems import nearest, shown  # pydantic: help must not wait for it
+
+        known = self.environments()
+        hint = nearest(environment, known) or f" (environments: {', '.join(known) or 'none'})"
+        msg = f"no environment {shown(environment)} in {folder}{hint}"
+        raise ProjectNotFoundError(msg)
 
     def plan_file(self, environment: str) -> Path:
         """Return ``plans/ENV.json``, the lock, whether it exists or not."""
@@ -54,7 +60,11 @@ class Project:
 
     def environments(self) -> list[str]:
         """Return the names of all environments that have a spec."""
-        return sorted(path.stem for path in (self.root / "specs").glob("*.yaml"))
+        return sorted(
+            path.stem
+            for path in (self.root / "specs").glob("*.yaml")
+            if _ENVIRONMENT_NAME.fullmatch(path.stem) and path.is_file()
+        )
 
     @property
     def state(self) -> Path:

@@ -1,5 +1,6 @@
 """``warmfleet plan``."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,7 @@ def _where(target: str) -> tuple[Project | None, str | None, Path]:
     if path.suffix not in {".yaml", ".yml"}:
         project = Project.find()
         return project, target, project.spec_file(target)
-    if not path.is_file():
+    if not os.path.isfile(path):
         msg = f"no spec {path}; needed a file, or the name of an environment"
         raise ProjectNotFoundError(msg)
     folder = path.resolve().parent

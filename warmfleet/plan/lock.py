@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from inference_app.problems import problems, read_json, shown, written
 from warmfleet.catalog.load import load_catalog
-from warmfleet.errors import PlanRefusedError, PlanStaleError, SpecError
+from warmfleet.errors import PermissionNeededError, PlanRefusedError, PlanStaleError, SpecError
 from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
 from warmfleet.project import Project
@@ -94,7 +94,8 @@ def read_lock(path: Path) -> FleetPlan:
         msg = f"plan {path} is missing; {again}"
         raise PlanStaleError(msg) from error
     except (OSError, ValueError) as error:
-        msg = f"plan {path} is not readable ({error}); {again}"
+        reason = error.strerror if isinstance(error, OSError) else error
+        msg = f"plan {path} is not readable ({reason}); {again}"
         raise PlanStaleError(msg) from error
     found = value.get("schema_version") if isinstance(value, dict) else None
     if found != SCHEMA_VERSION:
@@ -109,11 +110,19 @@ def read_lock(path: Path) -> FleetPlan:
 
 
 def write_lock(plan: FleetPlan, path: Path) -> None:
-    """Write the plan so that equal plans give equal bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write the plan so that equal plans give equal bytes.
+
+    Raises:
+        PermissionNeededError: there cannot be a file of that name.
+    """
     draft = path.with_suffix(".json.draft")
-    draft.write_text(dump_plan(plan), encoding="utf-8")
-    draft.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(dump_plan(plan), encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        msg = f"plan {path} cannot be written: {error.strerror}; needed a file of this user"
+        raise PermissionNeededError(msg) from error
 
 
 def dump_plan(plan: FleetPlan) -> str:
