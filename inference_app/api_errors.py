@@ -1,6 +1,7 @@
 """Errors that a client reads, in OpenAI's form: ``{"error": {message, type, param, code}}``."""
 
 import json
+import re
 from typing import Final
 
 __all__ = ["ApiError", "engine_error"]
@@ -8,6 +9,11 @@ __all__ = ["ApiError", "engine_error"]
 _ENGINE_BODY_SHOWN: Final = 300
 _BAD_REQUEST: Final = 400
 _SERVER_ERROR: Final = 500
+# llama.cpp calls these failures of its own; what a chat template refuses is among them.
+_OF_THE_REQUEST: Final = re.compile(
+    r"Failed to parse |Invalid |Jinja Exception|Missing |Unknown |Unsupported "
+    r"|(image|audio|video) input is not supported"
+)
 
 
 class ApiError(Exception):
@@ -76,6 +82,8 @@ def engine_error(status: int, body: bytes) -> ApiError:
     code = error.get("code")
     if isinstance(code, int) and _BAD_REQUEST <= code < _SERVER_ERROR + 100:
         status, code = code, None
+    if _OF_THE_REQUEST.match(message):
+        status = _BAD_REQUEST
     if error.get("type") == "exceed_context_size_error":
         return ApiError(400, message, param="messages", code="context_length_exceeded")
     if _BAD_REQUEST <= status < _SERVER_ERROR:

@@ -4,7 +4,11 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
+from pydantic import ValidationError
+
 from inference_app.api_errors import ApiError
+from inference_app.chat_schema import ChatFields
+from inference_app.problems import problems, written
 from inference_app.settings import LimitSettings
 
 __all__ = ["ChatRequest"]
@@ -36,15 +40,8 @@ class ChatRequest:
         """
         fields = _read(raw)
         _check_model(fields.get("model"), model)
-        messages = fields.get("messages")
-        if not isinstance(messages, list) or not messages:
-            raise ApiError(
-                400, "messages must be a list with one message or more", param="messages"
-            )
-        stream = _flag(fields, "stream")
-        options = fields.get("stream_options") or {}
-        if not isinstance(options, dict):
-            raise ApiError(400, "stream_options must be an object", param="stream_options")
+        _check_form(fields)
+        stream, options = fields.get("stream") is True, fields.get("stream_options") or {}
         length = _length(fields, limits.max_output_tokens)
         for field in _LENGTH_FIELDS:
             fields.pop(field, None)
@@ -52,7 +49,7 @@ class ChatRequest:
         fields["stream"] = True
         fields["stream_options"] = {**options, "include_usage": True}
         return cls(
-            body=json.dumps(fields).encode(),
+            body=_written(fields),
             stream=stream,
             include_usage=stream and options.get("include_usage") is True,
         )
@@ -60,15 +57,43 @@ class ChatRequest:
 
 def _read(raw: bytes) -> dict[str, Any]:
     try:
-        fields = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        reason = (
-            error if isinstance(error, json.JSONDecodeError) else "not text, or nested too deep"
-        )
-        raise ApiError(400, f"the body is not JSON: {reason}", code="invalid_json") from error
+        fields = json.loads(raw.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise _no_json(f"not UTF-8 text (byte {error.start})") from error
+    except RecursionError as error:
+        raise _no_json("nested too deep") from error
+    except ValueError as error:
+        raise _no_json(str(error)) from error
     if not isinstance(fields, dict):
         raise ApiError(400, "the body must be a JSON object", code="invalid_json")
     return fields
+
+
+def _written(fields: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(fields, allow_nan=False).encode()
+    except RecursionError as error:  # it was read a little less deep in the stack
+        raise _no_json("nested too deep") from error
+    except ValueError as error:
+        raise _no_json("it holds a number that is too large") from error
+
+
+def _no_json(reason: str) -> ApiError:
+    return ApiError(400, f"the body is not JSON: {reason}", code="invalid_json")
+
+
+def _refuse_constant(found: str) -> None:
+    msg = f"found {found}; needed a finite number"
+    raise ValueError(msg)
+
+
+def _check_form(fields: dict[str, Any]) -> None:
+    try:
+        ChatFields.model_validate(fields)
+    except ValidationError as error:
+        where, said = next(iter(problems(error, ChatFields, fields).items()))
+        place = written(where)
+        raise ApiError(400, f"{place}: {said}", param=place) from error
 
 
 def _check_model(asked: object, served: str) -> None:
@@ -81,15 +106,6 @@ def _check_model(asked: object, served: str) -> None:
             param="model",
             code="model_not_found",
         )
-
-
-def _flag(fields: dict[str, Any], name: str) -> bool:
-    value = fields.get(name)
-    if value is None:
-        return False
-    if not isinstance(value, bool):
-        raise ApiError(400, f"{name} must be true or false", param=name)
-    return value
 
 
 def _length(fields: dict[str, Any], limit: int) -> int:

@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from inference_app.errors import ListenError
+from inference_app.http_protocol import HttpProtocol
 from inference_app.settings import AddressSettings
 
 __all__ = ["Listener"]
@@ -45,6 +46,7 @@ class Listener:
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            http=HttpProtocol,
             ws="none",
             backlog=_BACKLOG,
             timeout_keep_alive=math.ceil(keep_alive_s),

@@ -38,7 +38,9 @@ def problems(error: ValidationError, model: type[BaseModel], value: Any) -> dict
                 said[where] += f" or {other}"
             else:
                 said.setdefault(where, sentence)
-    return said
+    # A value that one form of a union takes, but for something inside, is not wrong as a whole.
+    outer = {where[:depth] for where in said for depth in range(len(where))}
+    return {where: sentence for where, sentence in said.items() if where not in outer}
 
 
 def read_json(raw: bytes) -> Any:

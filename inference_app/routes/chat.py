@@ -1,5 +1,6 @@
 """POST /v1/chat/completions: read, check, admit; the rest is the data path's."""
 
+import asyncio
 import time
 from typing import Final
 
@@ -16,6 +17,7 @@ __all__ = ["router"]
 
 router = APIRouter()
 _TOO_MANY: Final = 429
+_BODY_S: Final = 30.0  # a slow body holds a place, and the gateway sends bodies whole
 
 
 @router.post("/v1/chat/completions")
@@ -61,8 +63,13 @@ async def _read_body(request: Request, limit: int) -> bytes:
     if declared.isdecimal() and int(declared) > limit:
         raise too_large
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > limit:
-            raise too_large
+    try:
+        async with asyncio.timeout(_BODY_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > limit:
+                    raise too_large
+    except TimeoutError as error:
+        message = f"the body did not arrive within {_BODY_S:g} s"
+        raise ApiError(408, message, code="request_timeout") from error
     return bytes(body)
