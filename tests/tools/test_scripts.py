@@ -230,7 +230,7 @@ def test_an_environment_is_made_anew_where_it_moved_and_for_another_python(
         before = len(machine.called("python3"))
         done = machine.run(str(checkout / "tools" / "venv.sh"), **variables)
         assert done.returncode == 0, done.stderr
-        return len([line for line in machine.called("python3")[before:] if "venv" in line])
+        return len([line for line in machine.called("python3")[before:] if "-m venv" in line])
 
     assert (made(), made()) == (1, 0)
     (checkout / "requirements.lock").write_text("a==2\n")
