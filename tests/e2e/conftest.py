@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.own_project import Addresses, own_project
 from warmfleet.provider.podman import Podman
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,25 +72,7 @@ class Fleet:
 @pytest.fixture(scope="session")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project") / "stacks"
-    (folder / "specs").mkdir(parents=True)
-    (folder / "plans").mkdir()
-    for name in ("Pulumi.yaml", "__main__.py"):
-        shutil.copy(ROOT / "stacks" / name, folder / name)
-    lab = (ROOT / "stacks/specs/lab.yaml").read_text()
-    own = lab.replace("8443", "9443").replace("2210", "2310").replace("10.89.77.", "10.89.78.")
-    own = own.replace("\nname: lab ", f"\nname: {ENVIRONMENT} ")
-    changed = ("9443", "2310", "10.89.78.", f"\nname: {ENVIRONMENT} ")
-    assert [own.count(part) for part in changed] == [1, 1, 1, 1]
-    (folder / "specs" / f"{ENVIRONMENT}.yaml").write_text(own)
-    (folder.parent / ".venv").symlink_to(ROOT / ".venv")  # Pulumi.yaml finds the provider there
-    # What was downloaded once for this checkout serves here too; nothing in it belongs to a fleet.
-    state = folder / ".warmfleet"
-    state.mkdir(mode=0o700)
-    for name in ("wheelhouse", "weights"):
-        shared = ROOT / "stacks/.warmfleet" / name
-        shared.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (state / name).symlink_to(shared)
-    return folder
+    return own_project(folder, ENVIRONMENT, Addresses(9443, 2310, "10.89.78."))
 
 
 @pytest.fixture(scope="session")
