@@ -77,7 +77,7 @@ schema: venv  ## JSON Schema of the spec, for editors
 	warmfleet schema > stacks/specs/schema.json
 
 docs: venv  ## generated parts of the documentation
-	python tools/role_readme.py && python tools/spec_reference.py
+	python tools/role_readme.py && python tools/spec_reference.py && python tools/performance.py
 
 clean:  ## remove what make made in this folder; the lab must be down
 	@tools/clean.sh

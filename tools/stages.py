@@ -83,6 +83,7 @@ CHECK = [
     Stage("spelling", "codespell", 60),
     Stage("role docs", "python tools/role_readme.py --check", 60),
     Stage("spec docs", "python tools/spec_reference.py --check", 60),
+    Stage("performance", "python tools/performance.py --check", 60),
     Stage("plan lock", f"warmfleet plan {ENVIRONMENT} --check", 60),
 ]
 TEST = [

@@ -107,6 +107,8 @@ class FakeEngine:
         fault = self._fault(prompt)
         pause_s = 1 / self._options.tokens_per_s if self._options.tokens_per_s else 0.0
         chunks = _Chunks(reply, self._model, prompt)
+        clock = asyncio.get_running_loop().time
+        due = clock()  # of each token, so that what is late does not make the rest late
         for index, word in enumerate(_tokens(prompt, length)):
             if fault and index == self._options.fault_after_tokens:
                 if fault == "die":
@@ -116,7 +118,8 @@ class FakeEngine:
                 return
             await chunks.delta({"content": word})
             self._stats["tokens"] += 1
-            await asyncio.sleep(pause_s)
+            due += pause_s
+            await asyncio.sleep(due - clock())
         await chunks.delta({}, finish_reason="length")
         usage = {
             "prompt_tokens": prompt_tokens,
