@@ -148,7 +148,7 @@ def test_a_lock_that_was_cut_anywhere_is_stale(project: Project) -> None:
     [
         ({"models": None}, "models: found null; needed a list"),
         ({"models": [5]}, "models[0]: found 5; needed fields as NAME: VALUE"),
-        ({"modles": []}, "modles: unknown field; did you mean 'models'?"),
+        ({"modelz": []}, "modelz: unknown field; did you mean 'models'?"),
         ({"catalog_version": 5}, "catalog_version: found 5; needed text"),
         ({"endpoint": "x"}, "endpoint: found 'x'; needed fields as NAME: VALUE"),
     ],
