@@ -2,12 +2,15 @@
 
 import importlib.util
 import logging
+import os
+import re
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import unquote
 
 from warmfleet.errors import ConvergeError, ToolMissingError
 
@@ -18,6 +21,7 @@ Progress = Callable[[str], None]
 
 _LIMIT_S = 1800.0
 _STEPS = ("Downloading ", "Using cached ")
+_SHORTEST_PRIVATE = 5  # hiding what is shorter, such as "user", would hide words
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +53,7 @@ def download(arguments: Sequence[str], folder: Path, progress: Progress) -> None
 
 def _run(command: list[str], progress: Progress) -> tuple[str, int]:
     lines: deque[str] = deque(maxlen=20)
+    private = _private_parts()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as process:
@@ -64,6 +69,8 @@ def _run(command: list[str], progress: Progress) -> tuple[str, int]:
         try:
             for line in process.stdout or ():
                 text = line.strip()
+                for part in private:
+                    text = text.replace(part, "****")
                 logger.debug("pip: %s", text)
                 lines.append(text)
                 if text.startswith(_STEPS):
@@ -78,6 +85,21 @@ def _run(command: list[str], progress: Progress) -> tuple[str, int]:
         return f"not done after {_LIMIT_S:.0f} s", status
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return (errors or list(lines) or ["no output"])[-1], status
+
+
+def _private_parts() -> list[str]:
+    """Return credentials of indexes that variables name, in all parts that pip may see them in.
+
+    pip hides a password that is well formed. One with a ``/`` that is not quoted it takes for a
+    path or a port, and says so.
+    """
+    found = set()
+    for name, value in os.environ.items():
+        if name.startswith(("PIP_", "UV_")):
+            for written in re.findall(r"://([^\s]+)@", value):
+                for form in (written, unquote(written)):
+                    found |= {form, *re.split(r"[:/@]", form)}
+    return sorted((part for part in found if len(part) >= _SHORTEST_PRIVATE), key=len, reverse=True)
 
 
 def _short(line: str) -> str:
