@@ -17,6 +17,9 @@ __all__ = ["LlamacppLauncher"]
 _LOADING: Final = re.compile(r"load_model: loading model ")
 _LOADED: Final = re.compile(r"threadpool init|load_model: initializing, n_slots")
 
+# What it raises then says only that the server could not be made.
+_REFUSED: Final = re.compile(r"llama_model_load: error loading model: (.+)")
+
 
 class LlamacppLauncher:
     """Starts llama.cpp's own HTTP server, from the xllamacpp wheel, on a Unix socket."""
@@ -45,6 +48,8 @@ class LlamacppLauncher:
         arguments = {
             "socket": str(socket),
             "path": str(self._settings.model.path),
+            "size_bytes": self._settings.model.size_bytes,
+            "sha256": self._settings.model.sha256,
             "alias": self._settings.model.name,
             "context_tokens": engine.context_tokens,
             "slots": engine.slots,
@@ -65,6 +70,8 @@ class LlamacppLauncher:
             return Progress("weights", detail={"bytes": self._settings.model.size_bytes})
         if _LOADED.search(line):
             return Progress("engine_init")
+        if refused := _REFUSED.search(line):
+            return Progress(failure=f"model.path {self._settings.model.path}: {refused[1]}")
         return None
 
 

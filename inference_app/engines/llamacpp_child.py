@@ -7,12 +7,15 @@ the process: neither may touch the one that answers health checks.
 import json
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import xllamacpp
 
 from inference_app.engines.base import OPTIONS_REFUSED
 from inference_app.engines.child_output import report
+from inference_app.engines.weights import check_weights
+from inference_app.errors import EngineError
 
 __all__ = ["main"]
 
@@ -29,6 +32,15 @@ def main() -> int:
     except _OptionError as error:
         report(failure=f"engine.options: {error}")
         return OPTIONS_REFUSED
+    except OverflowError as error:  # context, slots, threads or batch
+        report(failure=f"engine: found a number that llama.cpp cannot hold: {error}")
+        return OPTIONS_REFUSED
+    try:
+        # Here and not in the service: a long read, or a file that hurts, is the child's alone.
+        check_weights(Path(arguments["path"]), arguments["size_bytes"], arguments["sha256"])
+    except EngineError as error:
+        report(failure=str(error))
+        return 1
     try:
         server = xllamacpp.Server(parameters)  # noqa: F841 - it serves while it is held
     except (RuntimeError, TypeError, ValueError) as error:

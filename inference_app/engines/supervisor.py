@@ -44,7 +44,7 @@ class EngineProcess:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._listening = asyncio.Event()
         self._lines: deque[str] = deque(maxlen=_LINES_KEPT)
-        self._failure: str | None = None
+        self._failures: list[str] = []  # of two pipes, so in any order
 
     async def start(self) -> EngineClient:
         """Start the child and return a client once the engine itself says it is ready.
@@ -92,7 +92,7 @@ class EngineProcess:
         # What it said last is still in the pipes; a grandchild may hold them open for ever.
         await asyncio.wait(self._readers, timeout=_LAST_LINES_S)
         how = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-        last = self._failure or (self._lines[-1] if self._lines else "it said nothing")
+        last = "; ".join(self._failures) or (self._lines[-1] if self._lines else "it said nothing")
         return f"the engine ended ({how}); its last line: {last}"
 
     async def stop(self) -> None:
@@ -144,7 +144,8 @@ class EngineProcess:
                 self._lines.append(line)
                 _logger.debug("event=engine_output line=%r", line)
             return
-        self._failure = progress.failure or self._failure
+        if progress.failure is not None:
+            self._failures.append(progress.failure)
         if progress.phase is not None:
             self._on_progress(progress)
         if progress.listening:

@@ -1,7 +1,10 @@
 """The real engine with real weights: what only it can show."""
 
 import asyncio
+import contextlib
+import hashlib
 import json
+import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,8 +13,11 @@ from typing import Any
 import aiohttp
 import openai
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from inference_app.errors import EngineError, SettingsError
+from tests.inference_app.bad_requests import bodies, post, refused
+from tests.inference_app.gguf_files import gguf
 from tests.inference_app.support import (
     ReplicaProcess,
     ask_engine,
@@ -67,6 +73,7 @@ def _document(folder: Path, weights: Path) -> dict[str, Any]:
     document["model"] |= {
         "path": str(weights),
         "size_bytes": max(weights.stat().st_size, 1),
+        "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
     }
     document["engine"] |= {"kind": "llamacpp", "context_tokens": 512, "batch_tokens": 64}
     document["warmup"] |= {
@@ -273,13 +280,128 @@ async def test_options_that_it_does_not_take_are_wrong_settings(
             pass
 
 
-@pytest.mark.parametrize("content", [b"", b"no weights at all", b"GGUF" + b"\xff" * 4096])
-async def test_bad_weights_are_told_in_one_line(tmp_path: Path, content: bytes) -> None:
+async def test_a_context_that_no_number_holds_is_a_wrong_setting(tmp_path: Path) -> None:
+    weights = tmp_path / "unread.gguf"
+    weights.touch()
+    document = _document(tmp_path, weights)
+    document["engine"]["context_tokens"] = 2**40
+    with pytest.raises(SettingsError, match="found a number that llama"):
+        async with local_replica(document):
+            pass
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "found 0 bytes; needed 1, as deployed"),
+        (b"no weights at all", "found b'no w' at its start; needed b'GGUF', a GGUF file"),
+        (b"GGUF" + b"\xff" * 4096, "found GGUF version 4294967295; needed 2 or 3"),
+        (gguf(tensor_count=2**63), "tensors should be; needed "),
+        (gguf(), "unknown model architecture"),
+    ],
+    ids=["empty", "text", "random", "absurd", "no model"],
+)
+async def test_bad_weights_are_told_in_one_line(
+    tmp_path: Path, content: bytes, reason: str
+) -> None:
     bad = tmp_path / "bad.gguf"
     bad.write_bytes(content)
     with pytest.raises(EngineError) as caught:
         async with local_replica(_document(tmp_path, bad)):
             pass
-    assert "the engine ended" in str(caught.value)
-    assert str(bad) in str(caught.value)
-    assert "\n" not in str(caught.value)
+    said = str(caught.value)
+    assert "the engine ended" in said
+    assert str(bad) in said
+    assert "\n" not in said
+    (ledger,) = (tmp_path / "state" / "ledger").glob("*.json")
+    assert json.loads(ledger.read_text())["failure"] == said
+    assert reason in said
+
+
+async def test_weights_that_changed_after_the_deploy_are_not_loaded(
+    tmp_path: Path, weights: Path
+) -> None:
+    own = tmp_path / "own.gguf"
+    shutil.copy(weights, own)
+    document = _document(tmp_path, own)
+    with own.open("r+b") as file:  # in the data of a tensor, where nothing else would see it
+        file.seek(60_000_000)
+        byte = file.read(1)[0]
+        file.seek(60_000_000)
+        file.write(bytes([byte ^ 1]))
+    with pytest.raises(EngineError, match=r"found sha256 .*; needed .*, as deployed"):
+        async with local_replica(document):
+            pass
+
+
+async def test_a_head_with_any_bit_wrong_is_served_or_told(tmp_path: Path, weights: Path) -> None:
+    own = tmp_path / "own.gguf"
+    shutil.copy(weights, own)
+    own.chmod(0o600)
+    told = 0
+    for bit in (197, 325, 1_403, 2_111, 3_017, 5_003):
+        with _flipped(own, bit):
+            folder = tmp_path / str(bit)
+            folder.mkdir()
+            began = time.monotonic()
+            said = ""
+            try:
+                async with local_replica(_document(folder, own)):
+                    pass
+            except EngineError as error:
+                said = str(error)
+                told += 1
+            assert not {"\n", "Traceback"} & {*said, *said.split()}, bit
+            assert time.monotonic() - began < 60, bit
+    assert told > 0
+
+
+@contextlib.contextmanager
+def _flipped(path: Path, bit: int) -> Iterator[None]:
+    def flip() -> None:
+        with path.open("r+b") as file:
+            file.seek(bit // 8)
+            byte = file.read(1)[0]
+            file.seek(bit // 8)
+            file.write(bytes([byte ^ 1 << bit % 8]))
+
+    flip()
+    try:
+        yield
+    finally:
+        flip()
+
+
+# llama.cpp itself answers 500 to each.
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"reasoning_format": "x"}, "Unknown reasoning format"),
+        ({"tools": True}, "tools: found true; needed a list"),
+        ({"messages": [{"content": "x"}]}, "messages[0].role: missing"),
+        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, "text: missing"),
+        (
+            {"messages": [{"role": "assistant", "tool_calls": [{}]}]},
+            "messages[0].tool_calls[0].type: missing",
+        ),
+    ],
+)
+def test_a_request_at_fault_is_no_fault_of_the_server(
+    replica: ReplicaProcess, fields: dict[str, Any], reason: str
+) -> None:
+    body = json.dumps(chat_body(**{"max_tokens": 2, **fields})).encode()
+    assert reason in refused(*post(replica.base, body))["message"]
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(body=bodies)
+def test_no_body_breaks_the_real_engine(replica: ReplicaProcess, body: bytes) -> None:
+    status, answer = post(replica.base, body)
+    if status != 200:
+        refused(status, answer)
+    assert replica.process.poll() is None, replica.log()

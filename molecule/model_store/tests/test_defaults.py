@@ -10,7 +10,7 @@ def test_current_points_to_the_verified_revision(host: Host) -> None:
     weights = host.file(f"{CHAT}/current/tiny.gguf")
     digest = hashlib.sha256(weights.content).hexdigest()
     assert digest.startswith(revision)
-    assert host.file(f"{CHAT}/{revision}/.verified").content_string.strip() == digest
+    assert host.file(f"{CHAT}/{revision}/.verified").content_string.split()[0] == digest
 
 
 def test_the_link_is_relative_so_that_the_folder_can_move(host: Host) -> None:

@@ -14,7 +14,8 @@ module: model_revision
 short_description: Inspect and publish verified model revisions
 description:
   - A revision is visible only once its file was read back from this disk with the right SHA-256.
-  - Its C(.verified) marker holds that SHA-256, so that later runs need not read the weights.
+  - Its C(.verified) marker holds that SHA-256, and size and time of change of the file, so that
+    neither later runs nor the service need to read the weights to know that they are the same.
 options:
   root: {description: Folder of all models., type: path, required: true}
   action:
@@ -52,13 +53,13 @@ class Revision:
         self.link = self.folder.with_name("current")
 
     def is_verified(self) -> bool:
-        """Return whether the marker names this SHA-256 and the file still has its size."""
+        """Return whether the marker is of this SHA-256 and of the file as it is now."""
         try:
-            marked = (self.folder / MARKER).read_text().strip()
-            size = (self.folder / self.file_name).stat().st_size
+            marked = (self.folder / MARKER).read_text()
+            status = (self.folder / self.file_name).stat()
         except OSError:
             return False
-        return marked == self.sha256 and size == self.size_bytes
+        return marked == self._stamp(status) and status.st_size == self.size_bytes
 
     def is_current(self) -> bool:
         """Return whether ``current`` points to this revision and it is verified."""
@@ -79,7 +80,7 @@ class Revision:
             shutil.rmtree(self.staging, ignore_errors=True)
             raise
         marker = self.staging / MARKER
-        marker.write_text(self.sha256 + "\n")
+        marker.write_text(self._stamp(copy.stat()))
         for path, mode in ((copy, 0o640), (marker, 0o640), (self.staging, 0o750)):
             os.chown(path, -1, gid)
             path.chmod(mode)
@@ -98,6 +99,9 @@ class Revision:
         draft.symlink_to(self.folder.name)
         draft.rename(self.link)
         _flush(self.link.parent)
+
+    def _stamp(self, status: os.stat_result) -> str:
+        return f"{self.sha256} {status.st_size} {status.st_mtime_ns}\n"
 
     def _verify(self, path: Path) -> None:
         what = f"{self.model['name']} {self.model['revision']}, {self.file_name}"
