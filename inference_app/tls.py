@@ -1,11 +1,17 @@
 """Mutual TLS of both ports: who has no certificate of the gateways' authority gets no answer."""
 
 import ssl
+from asyncio.sslproto import SSLProtocol
+from typing import Final
 
 from inference_app.errors import SettingsError
 from inference_app.settings import TlsSettings
 
 __all__ = ["server_context"]
+
+# asyncio gives each TLS connection a buffer of 256 KiB, and no public way to say less. A thousand
+# streams would hold 256 MiB in it; a record has no more than 16 KiB.
+_BUFFER_BYTES: Final = 32 * 1024
 
 
 def server_context(settings: TlsSettings) -> ssl.SSLContext:
@@ -14,6 +20,7 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     Raises:
         SettingsError: a file is missing, or is not what its name says.
     """
+    SSLProtocol.max_size = _BUFFER_BYTES
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_mode = ssl.CERT_REQUIRED

@@ -117,6 +117,22 @@ async def test_nobody_else_gets_a_byte(
             assert await said(port, request, context) == b"", f"{name}, port {port}"
 
 
+async def test_a_connection_holds_little_memory(
+    replica: LocalReplica, credentials: Credentials
+) -> None:
+    assert replica.service._traffic is not None
+    context = client(credentials, credentials.client_certificate_file)
+    _, writer = await asyncio.open_connection(
+        "127.0.0.1", replica.service.traffic_port, ssl=context, server_hostname=HOST
+    )
+    connections = replica.service._traffic._server.server_state.connections
+    await eventually(lambda: bool(connections), "the connection")
+    (connection,) = connections
+    assert len(connection.transport._ssl_protocol._ssl_buffer) <= 64 * 1024
+    writer.transport.abort()
+    await asyncio.sleep(0.01)  # the loop closes the socket in its next rounds
+
+
 async def test_a_client_that_leaves_stops_its_generation(
     replica: LocalReplica, credentials: Credentials
 ) -> None:
