@@ -7,16 +7,12 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from inference_app.admission import Admission
-from inference_app.engine_client import EngineClient
 from inference_app.ledger import Ledger
 from inference_app.metrics import ServiceMetrics
 from inference_app.settings import ServiceSettings
 from inference_app.state import StateMachine
 
 __all__ = [
-    "AdmissionDep",
-    "EngineDep",
     "LedgerDep",
     "MachineDep",
     "MetricsDep",
@@ -26,14 +22,6 @@ __all__ = [
 
 async def _settings(request: Request) -> ServiceSettings:
     return cast(ServiceSettings, request.app.state.settings)
-
-
-async def _engine(request: Request) -> EngineClient:
-    return cast(EngineClient, request.app.state.engine)
-
-
-async def _admission(request: Request) -> Admission:
-    return cast(Admission, request.app.state.admission)
 
 
 async def _metrics(request: Request) -> ServiceMetrics:
@@ -49,8 +37,6 @@ async def _ledger(request: Request) -> Ledger:
 
 
 SettingsDep = Annotated[ServiceSettings, Depends(_settings)]
-EngineDep = Annotated[EngineClient, Depends(_engine)]
-AdmissionDep = Annotated[Admission, Depends(_admission)]
 MetricsDep = Annotated[ServiceMetrics, Depends(_metrics)]
 MachineDep = Annotated[StateMachine, Depends(_machine)]
 LedgerDep = Annotated[Ledger, Depends(_ledger)]
