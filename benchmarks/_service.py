@@ -136,8 +136,10 @@ def real_settings(**engine: Any) -> dict[str, Any]:
 
 
 def fake_settings(slots: int, **options: Any) -> dict[str, Any]:
-    """Return settings of a service with the fake engine."""
-    return _settings("fake", Path("fake.gguf"), {"slots": slots, "options": options})
+    """Return settings of a service with the fake engine; its warm-up is short at any speed."""
+    settings = _settings("fake", Path("fake.gguf"), {"slots": slots, "options": options})
+    settings["warmup"]["shapes"][0]["output_tokens"] = 1
+    return settings
 
 
 def client_tls(credentials: Credentials) -> ssl.SSLContext:

@@ -4,8 +4,8 @@
 
 The fake engine, so that the engine's speed is known and its own work is not counted: processor
 time and memory are those of the service process alone. Three parts: 100 streams with 5,000 events a
-second in total, 1,000 slow streams with the admin port asked all the while, and clients that stop
-reading in front of an engine that does not.
+second in total, 1,000 slow streams (50 more each second) with the admin port asked all the while,
+and clients that stop reading in front of an engine that does not.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _MIB = 1024 * 1024
 _WORDS = 20
 
 _FAST_STREAMS, _EVENTS_PER_S, _GOAL_CORES = 100, 5000.0, 1.0
-_SLOW_STREAMS, _SLOW_TOKENS_PER_S = 1000, 1.0
+_SLOW_STREAMS, _SLOW_TOKENS_PER_S, _ARRIVALS_PER_S = 1000, 1.0, 50.0
 _GOAL_SLOW_MIB, _GOAL_ADMIN_MS = 256.0, 100.0
 _STALLED, _STALLED_TOKENS, _GOAL_STALLED_MIB = 50, 4000, 1.0
 
@@ -113,7 +113,12 @@ def _measure(quick: bool) -> list[Figure]:
         )
         return [
             *_fast(credentials, seconds=5 if quick else 20, runs=1 if quick else 5),
-            *_slow(credentials, seconds=10 if quick else 60, runs=1 if quick else 3),
+            *_slow(
+                credentials,
+                streams=400 if quick else _SLOW_STREAMS,
+                seconds=12 if quick else 40,
+                runs=1 if quick else 3,
+            ),
             *_stalled(credentials, runs=1 if quick else 3),
         ]
 
@@ -161,19 +166,19 @@ async def _relay(service: Running, body: bytes) -> tuple[float, float]:
         return sum(s.events for s in samples) / seconds, (process.cpu_s() - cpu_s) / seconds
 
 
-def _slow(credentials: Credentials, *, seconds: int, runs: int) -> list[Figure]:
-    settings = fake_settings(_SLOW_STREAMS, tokens_per_s=_SLOW_TOKENS_PER_S)
+def _slow(credentials: Credentials, *, streams: int, seconds: int, runs: int) -> list[Figure]:
+    settings = fake_settings(streams, tokens_per_s=_SLOW_TOKENS_PER_S)
     body = chat_body(_WORDS, int(_SLOW_TOKENS_PER_S * seconds))
     most, added, slowest, answers = [], [], [], []
     for number in range(runs):
-        progress(f"{_SLOW_STREAMS} slow streams, run {number + 1} of {runs}")
+        progress(f"{streams} slow streams, run {number + 1} of {runs}")
         with running(settings, credentials) as service:
             before = _Process(service.pid).resident_mib()
             watch = _Watch(service)
             with watch.on():
-                asyncio.run(_trickle(service, body))
+                asyncio.run(_trickle(service, streams, body))
         most.append(watch.most_mib)
-        added.append((watch.most_mib - before) * 1024 / _SLOW_STREAMS)
+        added.append((watch.most_mib - before) * 1024 / streams)
         answers += [seconds * 1000 for seconds in watch.answers_s]
         slowest.append(max(watch.answers_s) * 1000)
     n = len(answers)
@@ -187,14 +192,14 @@ def _slow(credentials: Credentials, *, seconds: int, runs: int) -> list[Figure]:
     ]
 
 
-async def _trickle(service: Running, body: bytes) -> None:
+async def _trickle(service: Running, streams: int, body: bytes) -> None:
     async def one(wait_s: float) -> Sample:
         await asyncio.sleep(wait_s)
         async with Client(service.traffic) as client:
             return await client.stream(body)
 
-    # They come at 200 a second: a thousand handshakes at once would measure those.
-    await asyncio.gather(*(one(number / 200) for number in range(_SLOW_STREAMS)))
+    # They come apart: a thousand handshakes at once would measure those.
+    await asyncio.gather(*(one(number / _ARRIVALS_PER_S) for number in range(streams)))
 
 
 def _stalled(credentials: Credentials, *, runs: int) -> list[Figure]:
