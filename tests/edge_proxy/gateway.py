@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import pwd
-import shutil
 import socket
 import ssl
 import subprocess
@@ -58,6 +57,10 @@ class Gateway:
                 {"name": "other", "sha256": "0" * 64},
                 {"name": "default", "sha256": hashlib.sha256(API_KEY.encode()).hexdigest()},
             ],
+            "__edge_proxy_lua": [
+                {"name": file.stem, "source": file.read_text()}
+                for file in sorted((ROLE / "files/lua/warmfleet").glob("*.lua"))
+            ],
             "__edge_proxy_root": str(self.root / "tree"),
             "__edge_proxy_user": pwd.getpwuid(os.getuid()).pw_name,
             "__edge_proxy_log_dir": str(self.root),
@@ -87,10 +90,9 @@ class Gateway:
         tree = self.root / "tree"
         (self.root / "temp").mkdir(exist_ok=True)
         (tree / "tls").mkdir(parents=True, exist_ok=True)
-        shutil.copytree(ROLE / "files/lua", tree / "lua", dirs_exist_ok=True)
         _write_certificate(tree / "tls")
         self.config.write_text(self.template("nginx.conf.j2"))
-        for name in ("replicas.json", "api_keys.json"):
+        for name in ("balancer.lua", "replicas.json", "api_keys.json"):
             (tree / name).write_text(self.template(f"{name}.j2"))
 
     def template(self, name: str) -> str:
