@@ -82,8 +82,8 @@ def test_nothing_is_up_is_one_line(tmp_path: Path) -> None:
         WARMFLEET_PROJECT=str(tmp_path),
     )
     assert shown.returncode == 2
-    missing = f"{tmp_path}/specs/lab.yaml is not there (environments: edge)"
-    assert shown.stderr.splitlines() == [f"[ERROR]: no environment 'lab': {missing}"]
+    missing = f"no environment 'lab' in {tmp_path}/specs (environments: edge)"
+    assert shown.stderr.splitlines() == [f"[ERROR]: {missing}"]
 
 
 def test_syntax_check_needs_no_stack(tmp_path: Path) -> None:
