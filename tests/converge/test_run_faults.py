@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -90,6 +91,22 @@ def test_interrupt_ends_all_that_the_run_started(bench: Any, tmp_path: Path) -> 
     thread.join()
     assert signal.getsignal(signal.SIGINT) is before
     assert not _alive(int(pid_file.read_text()), within_s=5)
+
+
+def test_what_a_killed_run_left_is_ended_and_removed(bench: Any, tmp_path: Path) -> None:
+    run = bench.state / "runner" / "last"
+    left = run / "tmp" / "ansible-local-1"
+    left.mkdir(parents=True)
+    variables = os.environ | {"AWX_ISOLATED_DATA_DIR": str(run / "artifacts" / "run")}
+    worker = subprocess.Popen(
+        ["sh", "-c", "trap '' TERM; sleep 60 & wait; sleep 60"], env=variables
+    )
+    seen = tmp_path / "seen"
+    look = f"ls {run / 'tmp'} > {seen}"
+    bench.play(f"- name: Look\n  ansible.builtin.shell: {look}\n", "near-1")
+    assert not left.exists()
+    assert "ansible-local-" in seen.read_text()
+    assert worker.wait(timeout=5) == -signal.SIGKILL
 
 
 def _alive(pid: int, within_s: float) -> bool:

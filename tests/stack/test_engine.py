@@ -1,7 +1,11 @@
 """How the engine is run, shown with a stand-in for the program; the real one: test_workspace."""
 
 import signal
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import pytest
 
@@ -81,3 +85,31 @@ def test_ctrl_c_reaches_the_engine_once_and_waits_for_it(engine, fake_pulumi, tm
     with pytest.raises(KeyboardInterrupt):
         engine.update("up", stack="test", on_event=ignore)
     assert (tmp_path / "signals").read_text() == "INT\nsaved\n"
+
+
+@pytest.mark.usefixtures("engine")
+def test_the_engine_ends_with_a_command_that_is_killed(fake_pulumi, tmp_path):
+    fake_pulumi(f"echo $$ > {tmp_path}/pid; exec sleep 60")
+    script = (
+        "import sys; from pathlib import Path; from warmfleet.project import Project\n"
+        "from warmfleet.stack import engine\n"
+        f"engine.sys.prefix = {str(tmp_path)!r}; engine.in_checkout = lambda: None\n"
+        f"project = Project(Path({str(tmp_path)!r}))\n"
+        "engine.Engine(project).update('up', stack='test', on_event=print)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as command:
+        pid = wait_for(tmp_path / "pid")
+        command.kill()
+    deadline = time.monotonic() + 5
+    while Path("/proc", pid).exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path("/proc", pid).exists()
+
+
+def wait_for(file: Path) -> str:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if file.exists() and (text := file.read_text().strip()):
+            return text
+        time.sleep(0.02)
+    pytest.fail(f"{file} was not written")

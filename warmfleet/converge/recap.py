@@ -11,7 +11,7 @@ __all__ = ["ConvergeResult", "HostRecap", "Recap"]
 
 _CHANGED_KEY = "REMOTE HOST IDENTIFICATION HAS CHANGED"
 _REFUSED_KEY = "Host key verification failed"
-_SSH_PREFIX = "Failed to connect to the host via ssh:"
+_SSH_PREFIXES = ("Failed to connect to the host via ssh:", "host can be reached over ssh:")
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ def _unreachable(event: TaskEvent, fleet: FleetOutput) -> str:
     known = {host.name: host.ssh for host in fleet.hosts}
     ssh = known.get(event.host)
     address = f" ({ssh.user}@{ssh.address}:{ssh.port})" if ssh else ""
-    cause = event.message.partition(_SSH_PREFIX)[2].strip() or event.message
+    causes = [event.message.partition(prefix)[2].strip() for prefix in _SSH_PREFIXES]
+    cause = next(filter(None, causes), event.message)
     if _CHANGED_KEY in cause or _REFUSED_KEY in cause:
         cause = "it shows another host key than the one that is pinned in the stack"
     return f"host {event.host}{address} is not reachable: {cause.removeprefix('ssh: ')}"

@@ -31,6 +31,7 @@ OnEvent = Callable[[TaskEvent], None]
 
 _BASE_LIMIT_S = 1800
 _RUN = "last"
+_IDENT = "run"
 _STOPPED = ("canceled", "timeout")
 _MARK = "AWX_ISOLATED_DATA_DIR"  # ansible-runner gives it to Ansible: the folder of this run
 _ERROR_MARKS = ("[ERROR]: ", "ERROR! ")
@@ -89,13 +90,15 @@ def run_playbook(
             limit_s = int(composed.limit_s) + _BASE_LIMIT_S
             run = _Run(on_event)
             inventory = _write_inventory(folder, composed.inventory)
+            # Of a run that was killed: it would go on changing hosts beside this one.
+            end_marked(_MARK, str(folder / _RUN / "artifacts" / _IDENT))
             with _interruptible() as interrupted:
                 outcome = ansible_runner.run(
                     private_data_dir=str(_fresh(folder / _RUN)),
-                    ident="run",
+                    ident=_IDENT,
                     playbook=str(playbook),
                     inventory=str(inventory),
-                    envvars=_environment(project, environment),
+                    envvars=_environment(project, environment, folder / _RUN),
                     cmdline=" ".join(options) or None,
                     limit=limit,
                     timeout=limit_s,
@@ -159,13 +162,15 @@ class _Run:
         return self._lines[-1] if self._lines else "no output"
 
 
-def _environment(project: Project, environment: str) -> dict[str, str]:
+def _environment(project: Project, environment: str, folder: Path) -> dict[str, str]:
     """Return variables that make the run use this installation's Ansible and content."""
     programs = Path(sys.executable).parent
     return {
         "ANSIBLE_CONFIG": str(content_root() / "ansible.cfg"),
         # ansible-runner turns the check of host keys off unless told otherwise.
         "ANSIBLE_HOST_KEY_CHECKING": "True",
+        # Where the next run removes what a killed one left.
+        "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
         "ANSIBLE_NOCOLOR": "True",
         "PATH": os.pathsep.join((str(programs), os.environ.get("PATH", os.defpath))),
         PROJECT_VARIABLE: str(project.root),

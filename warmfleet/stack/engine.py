@@ -25,6 +25,8 @@ __all__ = ["Engine"]
 _UPDATE_LIMIT_S = 1800
 _COMMAND_LIMIT_S = 60
 _GRACE_S = 60
+# Without us, nobody would hear it or end it: the next run could only wait for its lock.
+_TIED = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 _LOCK = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<time>\S+)")
 
 
@@ -48,7 +50,8 @@ class Engine:
         for holder in clear_stale_locks(variables["PULUMI_BACKEND_URL"], stack):
             on_event(f"unlocked stack {stack}: it was locked by {holder}, a process that is gone")
         log = EventLog(on_event)
-        command = [self._program(), *arguments, "--stack", stack, "--json", "--non-interactive"]
+        command = [*_TIED, self._program(), *arguments, "--stack", stack]
+        command += ["--json", "--non-interactive"]
         with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
             process = subprocess.Popen(
                 command,

@@ -20,6 +20,18 @@ __all__ = ["TIMEOUT_S", "Tunnel"]
 TIMEOUT_S = 8.0
 """Bound of each step: connection, log-in, opening the port, one silence in an answer."""
 
+_NEW_KEY = (
+    "if the host was made anew, run warmfleet up, which refreshes the stack; if not, something "
+    "else answers in its place"
+)
+# The library's words for what went wrong before the log-in, and ours. Which of the first two comes
+# of a host that says nothing is a race of its two time-outs.
+_NO_ANSWER = "it gave no SSH answer within {limit:g} s, or closed the connection"
+_SSH_CAUSES = {
+    "No existing session": _NO_ANSWER,
+    "Error reading SSH protocol banner": _NO_ANSWER,
+    "Indecipherable protocol version": "what answers there does not speak SSH",
+}
 _LARGEST_ANSWER = 4 * 1024 * 1024
 
 # Every error of the library is raised to us as well; unhandled log records would go to stderr.
@@ -119,7 +131,7 @@ def _connect(client: paramiko.SSHClient, host: HostOutput, credentials: Credenti
         )
     except paramiko.BadHostKeyException as error:
         msg = "it shows another host key than the one that is pinned in the stack"
-        raise _unreachable(host, msg) from error
+        raise _unreachable(host, msg, _NEW_KEY) from error
     except paramiko.AuthenticationException as error:
         msg = f"it does not let in the key {credentials.ssh_private_key_file}"
         raise _unreachable(host, msg) from error
@@ -127,10 +139,13 @@ def _connect(client: paramiko.SSHClient, host: HostOutput, credentials: Credenti
         raise _unreachable(host, _cause(error)) from error
 
 
-def _unreachable(host: HostOutput, cause: str) -> HostUnreachableError:
+def _unreachable(
+    host: HostOutput, cause: str, next_step: str = "check the host and its sshd"
+) -> HostUnreachableError:
     ssh = host.ssh
     where = f"{ssh.user}@{ssh.address}:{ssh.port}"
-    return HostUnreachableError(f"host {host.name} ({where}) is not reachable: {cause}")
+    msg = f"host {host.name} ({where}) is not reachable: {cause}; {next_step}"
+    return HostUnreachableError(msg)
 
 
 def _decode(encoded: str) -> bytes:
@@ -144,4 +159,7 @@ def _cause(error: BaseException) -> str:
         return error.text
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    for sign, cause in _SSH_CAUSES.items():
+        if sign in str(error):
+            return cause.format(limit=TIMEOUT_S)
     return " ".join(str(error).split()) or type(error).__name__
