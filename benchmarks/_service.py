@@ -136,9 +136,16 @@ def real_settings(**engine: Any) -> dict[str, Any]:
 
 
 def fake_settings(slots: int, **options: Any) -> dict[str, Any]:
-    """Return settings of a service with the fake engine; its warm-up is short at any speed."""
+    """Return settings of a service with the fake engine.
+
+    Its warm-up is short at any speed, and bears a busy machine: the fake has nothing to warm.
+    """
     settings = _settings("fake", Path("fake.gguf"), {"slots": slots, "options": options})
-    settings["warmup"]["shapes"][0]["output_tokens"] = 1
+    settings["warmup"] |= {
+        "shapes": [{"prompt_tokens": 60, "output_tokens": 1, "stream": True}],
+        "window": 2,
+        "ratio": 10.0,
+    }
     return settings
 
 

@@ -86,7 +86,7 @@ def _fake(rounds: int) -> list[Figure]:
             settings = fake_settings(
                 1, compile_s=_COMPILE_S, first_token_s=0.02, tokens_per_s=200.0
             )
-            settings["warmup"]["shapes"] = [shape]
+            settings["warmup"] = {"shapes": [shape], "budget_s": 240, "max_probes": 100}
             with running(settings) as service:
                 ratios[name].append(_first_over_steady(service))
     return [
