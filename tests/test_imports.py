@@ -23,7 +23,7 @@ ROOMS = [
     "operate",
     "cli",
 ]
-SHARED = {"content", "errors", "logs", "private_files", "project"}
+SHARED = {"content", "errors", "logs", "private_files", "project", "space"}
 # What of the service the control side may read, and which rooms do.
 SERVICE_MODULES = {
     "inference_app.errors": {"inventory"},

@@ -10,6 +10,7 @@
     ├── ToolMissingError           tool-missing       1   (also FileNotFoundError)
     ├── PermissionNeededError      permission-needed  1   (also PermissionError)
     ├── EnvironmentBusyError       environment-busy   1   (also BlockingIOError)
+    ├── DiskFullError              disk-full          1   (also OSError)
     ├── StackError                 stack-failed       1   (also RuntimeError)
     ├── HostUnreachableError       host-unreachable   1   (also ConnectionError)
     ├── ConvergeError              converge-failed    1   (also RuntimeError)
@@ -26,6 +27,7 @@ from typing import ClassVar
 
 __all__ = [
     "ConvergeError",
+    "DiskFullError",
     "EndpointError",
     "EnvironmentBusyError",
     "HostUnreachableError",
@@ -93,6 +95,12 @@ class EnvironmentBusyError(WarmfleetError, BlockingIOError):
     """Another command is changing the environment."""
 
     code = "environment-busy"
+
+
+class DiskFullError(WarmfleetError, OSError):
+    """A disk of the control machine has too little room."""
+
+    code = "disk-full"
 
 
 class StackError(WarmfleetError, RuntimeError):

@@ -47,6 +47,10 @@ def replace_private(path: Path, text: str) -> None:
 
 def _draft(path: Path, text: str) -> Path:
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)  # mode 0600
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError:
+        Path(name).unlink()
+        raise
     return Path(name)

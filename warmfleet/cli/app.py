@@ -17,7 +17,7 @@ import click
 from warmfleet import logs
 from warmfleet.cli import output
 from warmfleet.cli.commands import COMMANDS
-from warmfleet.errors import WarmfleetError
+from warmfleet.errors import DiskFullError, WarmfleetError
 
 __all__ = ["DEBUG_VARIABLE", "main"]
 
@@ -120,6 +120,11 @@ def _guarded(run: Callable[[], Any], arguments: list[str], received: list[int]) 
         output.print_error("interrupted", "interrupted", as_json=as_json)
         return _SIGNALLED + (received[0] if received else signal.SIGINT)
     except OSError as error:
+        if error.errno == errno.ENOSPC:
+            full = error.filename or output.current_log_file() or "the project or of /tmp"
+            message = f"no space is left on the disk of {full}; make room and run it again"
+            output.print_error(DiskFullError.code, message, as_json=as_json)
+            return DiskFullError.exit_status
         if error.errno != errno.EPIPE:
             return _unexpected(error, as_json=as_json)
         # The reader (head, less) went away. Python would complain once more while it flushes.

