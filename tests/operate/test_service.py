@@ -39,13 +39,16 @@ def test_the_host_is_out_while_its_service_restarts_and_stays_out_when_it_fails(
         restart(site.target("replica-1"), "chat", reporter)
     assert "replica-1" in seen.read_text()
     assert str(caught.value) == (
-        "chat on replica-1 did not get warm: cut weights; key ***; the host stays drained; "
+        "chat on replica-1 did not get warm: cut weights; key ***; "
         "see: warmfleet logs lab replica-1"
     )
     assert list(site.gateway.drained) == ["replica-1"]
     shown = capsys.readouterr().err
     assert "Failed with result 'exit-code'." in shown
     assert "wf-A" not in shown
+    assert shown.splitlines()[-1] == (
+        "replica-1 stays drained; when it is well: warmfleet undrain lab replica-1"
+    )
 
 
 def test_systemds_word_counts_where_the_journal_has_none(site: Site, reporter: Reporter) -> None:

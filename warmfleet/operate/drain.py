@@ -1,5 +1,8 @@
 """Take a host out of all balancing while it stays warm, and give it back."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pydantic import BaseModel, ConfigDict
 
 from warmfleet.deploy.progress import Reporter, Stage
@@ -10,7 +13,7 @@ from warmfleet.operate.lock import note_of_now, operators_lock
 from warmfleet.operate.target import Target
 from warmfleet.telemetry.balancing import BalancedReplica
 
-__all__ = ["DrainResult", "drain", "give_back", "take_out", "undrain"]
+__all__ = ["DrainResult", "drain", "give_back", "left_drained", "take_out", "undrain"]
 
 _LOOKS = 10
 """Probe intervals in which a gateway must have followed its file; it looks twice in each."""
@@ -141,6 +144,18 @@ def give_back(gateways: Gateways) -> DrainResult:
         changed=changed,
         serving=bool(replicas) and all(replica.serves for replica in replicas),
     )
+
+
+@contextmanager
+def left_drained(target: Target, reporter: Reporter) -> Iterator[None]:
+    """Say, when the block does not come to its end, that the host it worked on is drained."""
+    try:
+        yield
+    except BaseException:
+        environment, name = target.environment, target.host.name
+        line = f"{name} stays drained; when it is well: warmfleet undrain {environment} {name}"
+        reporter.console.print(line, highlight=False, soft_wrap=True)
+        raise
 
 
 def _await(gateways: Gateways, *, drained: bool) -> None:

@@ -40,7 +40,7 @@ def await_ready(gateways: Gateways) -> None:
         return
     msg = (
         f"no gateway found {target.host.name} ready within {limit_s:.0f} s although it started; "
-        f"it stays drained; see: warmfleet status {target.environment}"
+        f"see: warmfleet status {target.environment}"
     )
     raise OperationError(msg)
 

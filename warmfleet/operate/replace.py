@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from warmfleet.deploy.hosts import converge_hosts
 from warmfleet.deploy.progress import Reporter, Stage
 from warmfleet.errors import HostUnreachableError, OperationError
-from warmfleet.operate.drain import give_back, take_out
+from warmfleet.operate.drain import give_back, left_drained, take_out
 from warmfleet.operate.gateways import Gateways
 from warmfleet.operate.lock import operators_lock
 from warmfleet.operate.proof import ProofAnswer, await_ready, prove_answer
@@ -64,8 +64,9 @@ def _replace_replica(target: Target, reporter: Reporter) -> ReplaceResult:
     with Gateways.open(target) as gateways, operators_lock(gateways, f"replace {name}"):
         with reporter.stage("drain") as stage:
             was_drained = not take_out(gateways, stage).changed
-        fresh, resources, tasks = _make_anew(target, reporter, {})
-        await_ready(gateways)
+        with left_drained(target, reporter):
+            fresh, resources, tasks = _make_anew(target, reporter, {})
+            await_ready(gateways)
         answer = None
         if not was_drained:
             with reporter.stage("undrain"):

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict
 
 from warmfleet.deploy.progress import Reporter
 from warmfleet.errors import NameUnknownError
-from warmfleet.operate.drain import give_back, take_out
+from warmfleet.operate.drain import give_back, left_drained, take_out
 from warmfleet.operate.gateways import Gateways
 from warmfleet.operate.lock import operators_lock
 from warmfleet.operate.proof import ProofAnswer, await_ready, prove_answer
@@ -50,7 +50,7 @@ def restart(target: Target, model: str | None, reporter: Reporter) -> RestartRes
         with reporter.stage("drain") as stage:
             was_drained = not take_out(gateways, stage).changed
         warm: dict[str, float] = {}
-        with reporter.stage("restart") as stage:
+        with left_drained(target, reporter), reporter.stage("restart") as stage:
             for one in models:
                 warm[one] = round(restart_service(target, tunnel, one, stage), 3)
                 stage.update(f"{one} is warm after {warm[one]:.1f} s")

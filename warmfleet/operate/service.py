@@ -59,7 +59,7 @@ def restart_service(target: Target, tunnel: Tunnel, model: str, stage: Stage) ->
     said = masking(target.credentials)(done.stdout.strip().splitlines()[0] if done.stdout else "")
     reason = found[-1] if found else lines[-1] if lines else said or "no reason given"
     msg = (
-        f"{model} on {target.host.name} did not get warm: {reason}; the host stays drained; see: "
+        f"{model} on {target.host.name} did not get warm: {reason}; see: "
         f"warmfleet logs {target.environment} {target.host.name}"
     )
     raise OperationError(msg)
