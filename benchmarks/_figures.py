@@ -28,22 +28,24 @@ def figure(
     *,
     goal: float | None = None,
     peer: dict[str, Any] | None = None,
+    value: float | None = None,
     n: int | None = None,
 ) -> Figure:
     """Return one figure: the median of ``values`` and their spread.
 
     Args:
         name: unique in its script.
-        values: one a run, or the one value of a distribution such as its 95th percentile.
+        values: one a run.
         unit: of the values.
         better: ``lower`` or ``higher``.
         goal: what was promised.
         peer: ``{"name", "value"}`` of what was measured beside it.
+        value: of all runs together where that is not their median, such as a 95th percentile.
         n: measurements behind it where that is not the number of values.
     """
     return {
         "name": name,
-        "value": statistics.median(values),
+        "value": statistics.median(values) if value is None else value,
         "min": min(values),
         "max": max(values),
         "unit": unit,

@@ -19,7 +19,8 @@ _HEAD = """# Performance
 
 Written by `make docs` from `benchmarks/results/`; do not edit it. `benchmarks/README.md` says how
 figures are taken. Each is a median; the spread is from the smallest to the largest. Engine,
-service, nginx and the measuring client shared the cores of the machine that is named.
+service, nginx and the measuring client shared the cores of the machine that is named. One that is
+marked busy did other work at the same time: its times tell little, ratios and memory more.
 """
 
 
