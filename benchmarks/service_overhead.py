@@ -95,7 +95,7 @@ def _path(settings: dict[str, object]) -> Iterator[list[Target]]:
     """Yield the engine, the service in front of it and nginx in front of that."""
     with tempfile.TemporaryDirectory(prefix="warmfleet-bench-") as folder:
         gateway = Gateway(Path(folder))
-        with running(settings) as service:
+        with running(settings, gateway.credentials(REPLICA)) as service:
             gateway.start()
             try:
                 gateway.set_members([_member(service)])
@@ -121,6 +121,7 @@ def _member(service: Running) -> dict[str, object]:
         "address": address[0],
         "port": address[1],
         "admin_port": service.admin_port,
+        "server_name": REPLICA,
     }
 
 

@@ -10,7 +10,7 @@ from testinfra.host import Host
 _CLIENT = """
 import json, ssl, sys, urllib.request
 url, key, body = sys.argv[1:]
-context = ssl.create_default_context(cafile="/etc/nginx/warmfleet/tls/server.pem")
+context = ssl.create_default_context(cafile="/usr/local/lib/secrets/ca.pem")
 request = urllib.request.Request(url, body.encode() or None)
 if key:
     request.add_header("Authorization", "Bearer " + key)

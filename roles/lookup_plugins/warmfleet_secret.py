@@ -17,7 +17,15 @@ options:
   _terms:
     description: Which secrets.
     required: true
-    choices: [api_key_sha256, server.pem, server.key]
+    choices:
+      - api_key_sha256
+      - server.pem
+      - server.key
+      - fleet_ca.pem
+      - client.pem
+      - client.key
+      - replica.pem
+      - replica.key
   environment:
     description: The environment; the inventory's own when not given.
     type: str
@@ -31,6 +39,7 @@ _raw:
   description:
     - The values, in the order asked for.
     - C(api_key_sha256) is the hash of the key in hexadecimal, never the key.
+    - C(replica.pem) and C(replica.key) are those of the host that the play is at.
   type: list
   elements: str
 """
@@ -50,10 +59,11 @@ class LookupModule(LookupBase):
         if not environment:
             msg = "no environment; needed: environment=NAME, or the warmfleet inventory"
             raise AnsibleLookupError(msg)
-        return [_read(term, root, str(environment)) for term in terms]
+        host = str(known.get("inventory_hostname", ""))
+        return [_read(term, root, str(environment), host) for term in terms]
 
 
-def _read(term: str, root: str | None, environment: str) -> str:
+def _read(term: str, root: str | None, environment: str, host: str) -> str:
     from warmfleet.errors import WarmfleetError
     from warmfleet.project import Project
     from warmfleet.stack.credentials import Credentials
@@ -65,6 +75,11 @@ def _read(term: str, root: str | None, environment: str) -> str:
             "api_key_sha256": credentials.api_key_file,
             "server.pem": credentials.server_certificate_file,
             "server.key": credentials.server_key_file,
+            "fleet_ca.pem": credentials.fleet_ca_file,
+            "client.pem": credentials.client_certificate_file,
+            "client.key": credentials.client_key_file,
+            "replica.pem": credentials.replica_certificate_file(host),
+            "replica.key": credentials.replica_key_file(host),
         }
         if term not in files:
             msg = f"no secret {term!r}; known are {', '.join(files)}"

@@ -23,6 +23,16 @@ pytestmark = [
     pytest.mark.enable_socket,
 ]
 REPLICAS = ["replica-1", "replica-2"]
+KNOCK = """
+import socket, ssl, sys
+address, port, how = sys.argv[1:]
+connection = socket.create_connection((address, int(port)), 5)
+print("connected")
+if how == "tls":
+    connection = ssl._create_unverified_context().wrap_socket(connection)
+connection.sendall(b"GET /readyz HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n")
+print(connection.recv(100))
+"""
 
 
 @pytest.fixture
@@ -136,6 +146,20 @@ def test_a_wrong_key_and_an_unknown_model_are_told_so(client: openai.OpenAI, fir
         client.chat.completions.create(
             model="nobody", messages=[{"role": "user", "content": "hello"}]
         )
+
+
+@pytest.mark.parametrize("how", ["plain", "tls"])
+def test_replicas_answer_nobody_without_the_gateways_certificate(
+    fleet: Fleet, first_up: Any, how: str
+) -> None:
+    addresses = [
+        host["private_address"] for host in first_up["status"]["hosts"] if host["name"] in REPLICAS
+    ]
+    for address in addresses:
+        for port in ("8000", "9100"):
+            said = fleet.inside("gw-1", "python3", "-c", KNOCK, address, port, how, check=False)
+            # It was reached, and did not say a word.
+            assert said.replace("b''", "").split() == ["connected"], (address, port)
 
 
 def test_the_plain_ansible_commands_work(fleet: Fleet, first_up: Any) -> None:

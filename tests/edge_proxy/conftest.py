@@ -52,6 +52,7 @@ async def fleet(gateway: Gateway, client: aiohttp.ClientSession) -> AsyncIterato
     async def start(*replicas: FakeReplica, cold: bool = False) -> list[FakeReplica]:
         for replica in replicas:
             started.append(replica)
+            replica.tls = replica.tls or gateway.replica_tls(replica.name)
             await replica.start()
             replica.ready = not cold
         gateway.set_members([replica.entry() for replica in replicas])

@@ -6,6 +6,7 @@ The body of a request carries the script: ``pause_s`` (silence before the first 
 
 import asyncio
 import contextlib
+import ssl
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,10 +20,15 @@ HOST = "127.0.0.1"
 
 @dataclass
 class FakeReplica:
-    """One replica on loopback. Its traffic port may be bound while it is cold, to tempt a proxy."""
+    """One replica on loopback. Its traffic port may be bound while it is cold, to tempt a proxy.
+
+    It serves with ``tls``, on the admin port with ``admin_tls`` where that is another one.
+    """
 
     name: str
     model: str = "chat"
+    tls: ssl.SSLContext | None = None
+    admin_tls: ssl.SSLContext | None = None
     ready: bool = False
     port: int = 0
     admin_port: int = 0
@@ -45,8 +51,8 @@ class FakeReplica:
         traffic.router.add_get("/v1/models", self._models)
         admin = web.Application()
         admin.router.add_get("/readyz", self._readyz)
-        self.port = await self._listen(traffic, self.port)
-        self.admin_port = await self._listen(admin, self.admin_port)
+        self.port = await self._listen(traffic, self.port, self.tls)
+        self.admin_port = await self._listen(admin, self.admin_port, self.admin_tls or self.tls)
 
     async def drain(self, notice_s: float) -> None:
         """Leave as the service does: not ready, notice, listener closed, work finished."""
@@ -56,14 +62,20 @@ class FakeReplica:
 
     async def stop(self) -> None:
         """Close the listeners; requests in flight may end."""
+        servers = [runner.server for runner in self._runners]
         for runner in self._runners:
             await runner.cleanup()
         self._runners.clear()
-        # What a handler aborted is closed by the loop's next round, or, when the test ends, never.
+        # A handshake that was under way ends as a connection that nobody closes any more.
+        await asyncio.sleep(0.05)
+        for server in servers:
+            assert server is not None
+            await server.shutdown(0)
+        # What was aborted is closed by the loop's next rounds, or, when the test ends, never.
         for transport in self.connections:
             transport.abort()
         self.connections.clear()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
 
     def entry(self) -> dict[str, Any]:
         """Return this replica as the proxy's membership file lists it."""
@@ -73,14 +85,15 @@ class FakeReplica:
             "address": HOST,
             "port": self.port,
             "admin_port": self.admin_port,
+            "server_name": self.name,
         }
 
-    async def _listen(self, app: web.Application, port: int) -> int:
+    async def _listen(self, app: web.Application, port: int, tls: ssl.SSLContext | None) -> int:
         runner = web.AppRunner(
             app, handler_cancellation=True, shutdown_timeout=10, keepalive_timeout=75
         )
         await runner.setup()
-        site = web.TCPSite(runner, HOST, port, reuse_address=True)
+        site = web.TCPSite(runner, HOST, port, reuse_address=True, ssl_context=tls)
         await site.start()
         self._runners.append(runner)
         return int(runner.addresses[0][1])

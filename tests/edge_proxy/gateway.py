@@ -4,23 +4,21 @@ import hashlib
 import json
 import os
 import pwd
+import shutil
 import socket
 import ssl
 import subprocess
 import time
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
 import jinja2
 import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+
+from warmfleet.project import Project
+from warmfleet.stack.credentials import Credentials
 
 __all__ = ["API_KEY", "CONFIGURATION", "HOST", "Gateway"]
 
@@ -51,7 +49,14 @@ class Gateway:
             "edge_proxy_admin_port": _free_port(),
             # Nothing listens there: a port of 1 refuses, and the file may not be empty.
             "edge_proxy_replicas": [
-                {"name": "none", "model": "chat", "address": HOST, "port": 1, "admin_port": 1}
+                {
+                    "name": "none",
+                    "model": "chat",
+                    "address": HOST,
+                    "port": 1,
+                    "admin_port": 1,
+                    "server_name": "none",
+                }
             ],
             "edge_proxy_api_keys": [
                 {"name": "other", "sha256": "0" * 64},
@@ -90,10 +95,35 @@ class Gateway:
         tree = self.root / "tree"
         (self.root / "temp").mkdir(exist_ok=True)
         (tree / "tls").mkdir(parents=True, exist_ok=True)
-        _write_certificate(tree / "tls")
+        credentials = self.credentials()
+        for name, file in {
+            "tls/server.pem": credentials.server_certificate_file,
+            "tls/server.key": credentials.server_key_file,
+            "tls/client.pem": credentials.client_certificate_file,
+            "tls/client.key": credentials.client_key_file,
+            "replica_ca.pem": credentials.fleet_ca_file,
+        }.items():
+            shutil.copy(file, tree / name)
         self.config.write_text(self.template("nginx.conf.j2"))
         for name in ("balancer.lua", "replicas.json", "api_keys.json"):
             (tree / name).write_text(self.template(f"{name}.j2"))
+
+    def credentials(self, *replicas: str) -> Credentials:
+        """Return keys and certificates, those of the named replicas among them."""
+        hosts = dict.fromkeys(replicas, HOST)
+        return Credentials.ensure(Project(self.root), "edge", ["localhost", HOST], hosts)
+
+    def replica_tls(self, name: str) -> ssl.SSLContext:
+        """Return what a replica of that name serves with: it takes this gateway alone."""
+        credentials = self.credentials(name)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.load_cert_chain(
+            credentials.replica_certificate_file(name), credentials.replica_key_file(name)
+        )
+        context.load_verify_locations(credentials.fleet_ca_file)
+        context.verify_mode = ssl.CERT_REQUIRED
+        return context
 
     def template(self, name: str) -> str:
         """Render one template of the role."""
@@ -153,7 +183,7 @@ class Gateway:
 
     def tls(self) -> ssl.SSLContext:
         """Return a client context that trusts this gateway alone."""
-        return ssl.create_default_context(cafile=str(self.root / "tree/tls/server.pem"))
+        return ssl.create_default_context(cafile=str(self.credentials().ca_file))
 
     def access_log(self) -> list[dict[str, Any]]:
         """Return the access log, parsed."""
@@ -170,34 +200,3 @@ def _free_port() -> int:
     with socket.socket() as picker:
         picker.bind((HOST, 0))
         return int(picker.getsockname()[1])
-
-
-def _write_certificate(folder: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName(
-                [x509.DNSName("localhost"), x509.IPAddress(ip_address(HOST))]
-            ),
-            critical=False,
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "server.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "server.key").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )

@@ -52,7 +52,7 @@ async def test_cold_replica_never_gets_a_request(
     client: aiohttp.ClientSession, fleet: Fleet, gateway: Gateway
 ) -> None:
     (warm,) = await fleet(FakeReplica("warm"))
-    cold = FakeReplica("cold")
+    cold = FakeReplica("cold", tls=gateway.replica_tls("cold"))
     await cold.start()
     gateway.set_members([warm.entry(), cold.entry()])
     try:
@@ -96,7 +96,10 @@ async def test_broken_membership_file_leaves_the_last_one_in_use(
     gateway.set_members([])
     await asyncio.sleep(1.5 * PROBE_INTERVAL_S)
     assert await status_of(client) == 200
-    assert "entry 1 needs name, model, address, port and admin_port" in gateway.error_log()
+    assert (
+        "entry 1 needs name, model, address, port, admin_port and server_name"
+        in gateway.error_log()
+    )
     assert "no replica in it; the version in use stays" in gateway.error_log()
 
 

@@ -107,7 +107,7 @@ async def test_a_damaged_file_is_told_and_changes_nothing(
 
 async def test_a_drain_outlives_reload_and_restart_and_damage_stops_neither(tmp_path: Path) -> None:
     gateway = Gateway(tmp_path, {"edge_proxy_probe_interval_s": PROBE_INTERVAL_S})
-    replicas = [FakeReplica("a"), FakeReplica("b")]
+    replicas = [FakeReplica(name, tls=gateway.replica_tls(name)) for name in "ab"]
     for replica in replicas:
         await replica.start()
         replica.ready = True

@@ -14,6 +14,7 @@ from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.outputs import FleetOutput
 
 DATA = Path(__file__).parent / "data"
+REPLICAS = {"replica-1": "10.89.77.11", "replica-2": "10.89.77.12"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def fleet() -> FleetOutput:
 def project(tmp_path: Path) -> Project:
     root = tmp_path / "a project"  # the space is on purpose: paths pass through ssh's own quoting
     root.mkdir()
-    Credentials.ensure(Project(root), "lab", ["localhost", "127.0.0.1"], {})
+    Credentials.ensure(Project(root), "lab", ["localhost", "127.0.0.1"], REPLICAS)
     return Project(root)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from cryptography import x509
 
 from inference_app.settings import ServiceSettings
 from warmfleet.content import content_root
@@ -59,6 +60,21 @@ def test_service_reads_the_settings(build: Build, tmp_path: Path) -> None:
         "/srv/warmfleet/models/chat/b179c9523d0e/SmolLM2-135M-Instruct.Q4_1.gguf"
     )
     assert loaded.timeouts.keep_alive_s > 60  # what the proxy keeps idle: the 502 race
+
+
+def test_replicas_prove_the_name_by_which_the_gateway_knows_them(
+    build: Build, credentials: Credentials
+) -> None:
+    inventory = build()
+    for replica in hostvars(inventory, "gw-1")["edge_proxy_replicas"]:
+        certificate = x509.load_pem_x509_certificate(
+            credentials.replica_certificate_file(replica["name"]).read_bytes()
+        )
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert names.get_values_for_type(x509.DNSName) == [replica["server_name"]]
+        assert settings(inventory, replica["name"])["tls"]["key"] == (
+            "/etc/warmfleet/inference/tls/replica.key"
+        )
 
 
 def test_replicas_of_one_plan_share_the_revision(build: Build) -> None:
@@ -110,6 +126,13 @@ def test_roles_accept_their_variables(build: Build, host: str, roles: list[str])
         for name, value in hostvars(build(), host).items()
         if not name.startswith("ansible_")
     }
+    looked_up = {
+        name
+        for play in yaml.safe_load((ROLES / "site.yml").read_text())
+        for variables in (play.get("vars", {}), *play.get("roles", []))
+        for name, value in variables.items()
+        if "warmfleet_secret" in str(value)
+    }
     for role in roles:
         file = ROLES / role / "meta" / "argument_specs.yml"
         specs = yaml.safe_load(file.read_text())["argument_specs"]["main"]["options"]
@@ -117,7 +140,7 @@ def test_roles_accept_their_variables(build: Build, host: str, roles: list[str])
         secrets = {
             name: [] if spec["type"] == "list" else ""
             for name, spec in specs.items()
-            if spec.get("required") and name.startswith(("edge_proxy_tls_", "edge_proxy_api_"))
+            if spec.get("required") and name in looked_up
         }
         problems = ArgumentSpecValidator(specs).validate({**secrets, **mine}).error_messages
         assert problems == [], role

@@ -111,6 +111,25 @@ def test_lookup_gives_certificate_and_key_in_order(
     ]
 
 
+def test_lookup_gives_a_replica_its_own_certificate_and_key(
+    lookup: Callable[..., list[str]], credentials: Credentials, project: Project
+) -> None:
+    known = {
+        "warmfleet_environment": "lab",
+        "warmfleet_project": str(project.root),
+        "inventory_hostname": "replica-2",
+    }
+    assert lookup("replica.pem", "replica.key", "fleet_ca.pem", variables=known) == [
+        credentials.replica_certificate_file("replica-2").read_text(),
+        credentials.replica_key_file("replica-2").read_text(),
+        credentials.fleet_ca_file.read_text(),
+    ]
+    assert lookup("client.pem", "client.key") == [
+        credentials.client_certificate_file.read_text(),
+        credentials.client_key_file.read_text(),
+    ]
+
+
 def test_lookup_says_which_file_is_missing(
     lookup: Callable[..., list[str]], credentials: Credentials
 ) -> None:

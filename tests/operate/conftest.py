@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tests.telemetry.conftest import FakeService, SshHost
+from tests.telemetry.conftest import FakeService, SshHost, replica_tls
 from warmfleet.deploy.progress import Reporter
 from warmfleet.inventory.ssh import write_known_hosts
 from warmfleet.operate import gateways as gateways_module
@@ -128,7 +128,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setattr(lock_module, "_LOCK_FILE", str(tmp_path / "operation.lock"))
     monkeypatch.setattr(lock_module, "_PATIENCE_S", 1)
     gateway = FakeGateway(drained_file, ready={"replica-1": True, "replica-2": True})
-    service = FakeService({"/readyz": (503, '{"state": "warming"}')})
+    service = FakeService(
+        {"/readyz": (503, '{"state": "warming"}')}, replica_tls(credentials, "replica-1")
+    )
     ports = {("127.0.0.1", 9180): gateway.server.server_port, (ADDRESS, 9100): service.port}
     roles = {
         "gw-1": HostRole.GATEWAY,

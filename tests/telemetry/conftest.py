@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
@@ -19,15 +20,19 @@ from warmfleet.project import Project
 from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.outputs import HostOutput, HostRole, SshOutput
 
+ADDRESS = "192.0.2.11"
+REPLICAS = dict.fromkeys(("replica-1", "replica-2", "replica-3"), ADDRESS)
+
 
 class FakeService:
     """Answers like a replica's admin port; ``answers`` is path -> (status, body)."""
 
-    def __init__(self, answers: dict[str, tuple[int, str]]) -> None:
+    def __init__(self, answers: dict[str, tuple[int, str]], tls: ssl.SSLContext | None) -> None:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 status, body = answers.get(self.path, (404, "{}"))
                 self.send_response(status)
+                self.send_header("Content-Length", str(len(body.encode())))
                 self.end_headers()
                 self.wfile.write(body.encode())
 
@@ -35,6 +40,10 @@ class FakeService:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if tls is not None:
+            self.server.socket = tls.wrap_socket(
+                self.server.socket, server_side=True, do_handshake_on_connect=False
+            )
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
@@ -241,15 +250,28 @@ def _new_key() -> io.StringIO:
 
 @pytest.fixture
 def credentials(tmp_path: Path) -> Credentials:
-    return Credentials.ensure(Project(tmp_path), "lab", ["localhost"], {})
+    return Credentials.ensure(Project(tmp_path), "lab", ["localhost"], REPLICAS)
+
+
+def replica_tls(credentials: Credentials, name: str) -> ssl.SSLContext:
+    """Serve as the replica of that name does: only to who shows a certificate of the fleet's."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(
+        credentials.replica_certificate_file(name), credentials.replica_key_file(name)
+    )
+    context.load_verify_locations(credentials.fleet_ca_file)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 @pytest.fixture
-def start_service() -> Iterator[Callable[[dict[str, tuple[int, str]]], FakeService]]:
+def start_service(credentials: Credentials) -> Iterator[Callable[..., FakeService]]:
+    """Start the service of a replica; ``name`` is another than the first, None is plain HTTP."""
     started: list[FakeService] = []
 
-    def start(answers: dict[str, tuple[int, str]]) -> FakeService:
-        started.append(FakeService(answers))
+    def start(answers: dict[str, tuple[int, str]], name: str | None = "replica-1") -> FakeService:
+        tls = None if name is None else replica_tls(credentials, name)
+        started.append(FakeService(answers, tls))
         return started[-1]
 
     yield start
@@ -265,9 +287,8 @@ def start_host(
     started: list[SshHost] = []
 
     def start(name: str, ports: dict[int, int]) -> tuple[HostOutput, SshHost]:
-        address = "192.0.2.11"
         server = SshHost(
-            credentials.ssh_public_key, {(address, port): real for port, real in ports.items()}
+            credentials.ssh_public_key, {(ADDRESS, port): real for port, real in ports.items()}
         )
         started.append(server)
         output = HostOutput(
@@ -276,7 +297,7 @@ def start_host(
             ssh=SshOutput(
                 address="127.0.0.1", port=server.port, user="ops", host_key=server.host_key
             ),
-            private_address=address,
+            private_address=ADDRESS,
         )
         return output, server
 

@@ -28,7 +28,7 @@ READY = json.dumps({"state": "ready", "model": "chat", "revision": "0123456789ab
 WARM = {"/readyz": (200, READY), "/coldstart": (200, LEDGER)}
 
 StartHost = Callable[[str, dict[int, int]], tuple[HostOutput, Any]]
-StartService = Callable[[dict[str, tuple[int, str]]], Any]
+StartService = Callable[..., Any]
 
 
 @pytest.fixture
@@ -76,9 +76,8 @@ def test_a_replica_that_is_still_warming_says_so_itself(
 def test_order_is_that_of_the_fleet_and_one_lost_host_hides_no_other(
     start_host: StartHost, start_service: StartService, plan: FleetPlan, credentials: Credentials
 ) -> None:
-    port = start_service(WARM).port
-    first, server = start_host("replica-1", {9100: port})
-    second, _ = start_host("replica-2", {9100: port})
+    first, server = start_host("replica-1", {9100: start_service(WARM).port})
+    second, _ = start_host("replica-2", {9100: start_service(WARM, "replica-2").port})
     gateway = second.model_copy(update={"name": "gw-1", "role": HostRole.GATEWAY})
     server.close()
     statuses = scrape_replicas(fleet(gateway, first, second), plan, credentials)
@@ -91,13 +90,13 @@ def test_order_is_that_of_the_fleet_and_one_lost_host_hides_no_other(
 def test_the_gateway_says_who_is_drained(
     start_host: StartHost, start_service: StartService, plan: FleetPlan, credentials: Credentials
 ) -> None:
-    port = start_service(WARM).port
     known = [
         {"name": name, "model": "chat", "ready": True, "drained": drained, "in_flight": 0}
         for name, drained in (("replica-1", True), ("replica-2", False))
     ]
-    balancing = start_service({"/replicas": (200, json.dumps(known))})
-    hosts = [start_host(f"replica-{n}", {9100: port})[0] for n in (1, 2, 3)]
+    balancing = start_service({"/replicas": (200, json.dumps(known))}, None)
+    names = ("replica-1", "replica-2", "replica-3")
+    hosts = [start_host(name, {9100: start_service(WARM, name).port})[0] for name in names]
     gateway, server = start_host("gw-1", {})
     gateway = gateway.model_copy(update={"role": HostRole.GATEWAY})
     server._ports["127.0.0.1", 9180] = balancing.port
@@ -116,6 +115,27 @@ def test_nothing_on_the_admin_port(
     assert status.state == "unreachable"
     assert status.error is not None
     assert status.error.startswith("host replica-1: nothing answers on 192.0.2.11:9100 (")
+
+
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("replica-2", "its certificate is not accepted: Hostname mismatch"),
+        (None, "TLS: WRONG_VERSION_NUMBER"),
+    ],
+)
+def test_somebody_else_on_the_admin_port(
+    start_host: StartHost,
+    start_service: StartService,
+    plan: FleetPlan,
+    credentials: Credentials,
+    name: str | None,
+    cause: str,
+) -> None:
+    host, _ = start_host("replica-1", {9100: start_service(WARM, name).port})
+    status = only(scrape_replicas(fleet(host), plan, credentials))
+    assert (status.state, status.coldstart) == ("unreachable", None)
+    assert f"192.0.2.11:9100/readyz gave no readable answer ({cause}" in str(status.error)
 
 
 def test_another_host_key_is_refused_before_anything_is_sent(

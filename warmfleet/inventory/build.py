@@ -127,6 +127,7 @@ def _gateway_inputs(plan: FleetPlan, site: SiteOutput) -> GatewayInputs:
                 address=host.private_address,
                 port=TRAFFIC_PORT + index,
                 admin_port=ADMIN_PORT + index,
+                server_name=host.name,
             )
             for host in replicas
             for index, model in enumerate(plan.models)

@@ -97,6 +97,7 @@ class ProxyReplica(_Inputs):
     address: str
     port: int
     admin_port: int
+    server_name: str = Field(description="name in its certificate")
 
 
 class GatewayInputs(_Inputs):

@@ -11,6 +11,7 @@ from inference_app.settings import (
     ModelSettings,
     ServiceSettings,
     TimeoutSettings,
+    TlsSettings,
     WarmupSettings,
 )
 from warmfleet.plan.models import ModelPlan, TimeoutChain
@@ -29,6 +30,11 @@ GATEWAY_ADMIN_PORT = 9180
 
 MODEL_ROOT = Path("/srv/warmfleet/models")
 _STATE_ROOT = Path("/var/lib/warmfleet")
+_TLS = TlsSettings(
+    certificate=Path("/etc/warmfleet/inference/tls/replica.pem"),
+    key=Path("/etc/warmfleet/inference/tls/replica.key"),
+    client_ca=Path("/etc/warmfleet/inference/tls/client_ca.pem"),
+)
 _PER_HOST = {"traffic", "admin", "tls"}
 
 
@@ -53,6 +59,7 @@ def service_settings(
         engine=EngineSettings.model_validate(model.engine.model_dump(mode="json")),
         traffic=AddressSettings(host=host.private_address, port=TRAFFIC_PORT + index),
         admin=AddressSettings(host=host.private_address, port=ADMIN_PORT + index),
+        tls=_TLS,
         warmup=WarmupSettings.model_validate(model.warmup.model_dump(mode="json")),
         limits=LimitSettings.model_validate(model.limits.model_dump(mode="json")),
         timeouts=TimeoutSettings(

@@ -9,6 +9,7 @@ from warmfleet.inventory.service import ADMIN_PORT
 from warmfleet.operate.remote import run_remote
 from warmfleet.operate.secrecy import masking
 from warmfleet.operate.target import Target
+from warmfleet.telemetry.tls_stream import client_context
 from warmfleet.telemetry.tunnel import Tunnel
 
 __all__ = ["restart_service"]
@@ -67,7 +68,8 @@ def restart_service(target: Target, tunnel: Tunnel, model: str, stage: Stage) ->
 
 def _state(target: Target, tunnel: Tunnel, port: int) -> str:
     try:
-        _, answer = tunnel.get_json(target.host.private_address, port, "/readyz")
+        tls = client_context(target.credentials)
+        _, answer = tunnel.get_json(target.host.private_address, port, "/readyz", tls)
     except HostUnreachableError:
         return "starting"
     state = answer.get("state") if isinstance(answer, dict) else None

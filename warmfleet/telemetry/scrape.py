@@ -1,5 +1,6 @@
 """State and cold-start ledger of every replica, read from its admin port."""
 
+import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,6 +13,7 @@ from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.outputs import FleetOutput, HostOutput, HostRole
 from warmfleet.telemetry.balancing import BalancedReplica, read_balancing
 from warmfleet.telemetry.ledger import Ledger
+from warmfleet.telemetry.tls_stream import client_context
 from warmfleet.telemetry.tunnel import Tunnel
 
 __all__ = ["UNREACHABLE", "ReplicaStatus", "scrape_replicas"]
@@ -76,18 +78,21 @@ def _scrape_host(
 ) -> Iterator[ReplicaStatus]:
     try:
         with Tunnel.open(host, credentials) as tunnel:
+            tls = client_context(credentials)
             for index, model in enumerate(models):
-                yield _scrape_service(tunnel, host, model, ADMIN_PORT + index)
+                yield _scrape_service(tunnel, tls, host, model, ADMIN_PORT + index)
     except HostUnreachableError as error:
         for model in models:
             yield ReplicaStatus(host=host.name, model=model, state=UNREACHABLE, error=str(error))
 
 
-def _scrape_service(tunnel: Tunnel, host: HostOutput, model: str, port: int) -> ReplicaStatus:
+def _scrape_service(
+    tunnel: Tunnel, tls: ssl.SSLContext, host: HostOutput, model: str, port: int
+) -> ReplicaStatus:
     address = host.private_address
     try:
-        _, ready = tunnel.get_json(address, port, "/readyz")
-        _, account = tunnel.get_json(address, port, "/coldstart")
+        _, ready = tunnel.get_json(address, port, "/readyz", tls)
+        _, account = tunnel.get_json(address, port, "/coldstart", tls)
     except HostUnreachableError as error:
         return ReplicaStatus(host=host.name, model=model, state=UNREACHABLE, error=str(error))
     if not isinstance(ready, dict) or not isinstance(ready.get("state"), str):

@@ -5,6 +5,7 @@ import http.client
 import json
 import logging
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -14,6 +15,7 @@ import paramiko
 from warmfleet.errors import HostUnreachableError
 from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.outputs import HostOutput
+from warmfleet.telemetry.tls_stream import TlsStream
 
 __all__ = ["TIMEOUT_S", "Tunnel"]
 
@@ -69,11 +71,16 @@ class Tunnel:
         finally:
             client.close()
 
-    def get_json(self, address: str, port: int, path: str) -> tuple[int, Any]:
+    def get_json(
+        self, address: str, port: int, path: str, tls: ssl.SSLContext | None = None
+    ) -> tuple[int, Any]:
         """Return status and JSON of ``http://ADDRESS:PORT/PATH`` as the host itself sees it.
 
+        With ``tls`` it is HTTPS, and the certificate must be for the name of the host.
+
         Raises:
-            HostUnreachableError: nothing listens there, or the answer is not JSON.
+            HostUnreachableError: nothing listens there, it is not who it should be, or the answer
+                is not JSON.
         """
         where = f"{address}:{port}"
         try:
@@ -88,8 +95,9 @@ class Tunnel:
             # Not HTTPConnection: it closes a connection that ends with the answer before the body
             # was read, which a socket survives and a channel does not.
             head = f"GET {path} HTTP/1.1\r\nHost: {where}\r\nConnection: close\r\n\r\n"
-            channel.sendall(head.encode())
-            response = http.client.HTTPResponse(cast("socket.socket", channel), method="GET")
+            stream = channel if tls is None else TlsStream(channel, tls, self._host)
+            stream.sendall(head.encode())
+            response = http.client.HTTPResponse(cast("socket.socket", stream), method="GET")
             response.begin()
             return response.status, json.loads(response.read(_LARGEST_ANSWER))
         except (OSError, http.client.HTTPException, ValueError, EOFError) as error:
@@ -155,6 +163,10 @@ def _decode(encoded: str) -> bytes:
 def _cause(error: BaseException) -> str:
     if isinstance(error, TimeoutError | socket.timeout):
         return f"no answer within {TIMEOUT_S:.0f} s"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or 'the connection was closed'}"
     if isinstance(error, paramiko.ChannelException):
         return error.text
     if isinstance(error, OSError) and error.strerror:

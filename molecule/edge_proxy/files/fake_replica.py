@@ -1,6 +1,7 @@
 """A fake replica: fake_replica.py NAME PORT ADMIN_PORT; cold while /run/fake-NAME.cold is there."""
 
 import json
+import ssl
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -33,7 +34,16 @@ class Admin(Traffic):
         self.answer(503 if cold else 200, {"state": "warming" if cold else "ready"})
 
 
-threading.Thread(
-    target=ThreadingHTTPServer(("127.0.0.1", admin_port), Admin).serve_forever, daemon=True
-).start()
-ThreadingHTTPServer(("127.0.0.1", port), Traffic).serve_forever()
+def listen(port, handler):
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    return server
+
+
+fleet = Path("/usr/local/lib/secrets/fleet")
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+tls.load_cert_chain(fleet / f"replicas/{name}.pem", fleet / f"replicas/{name}.key")
+tls.load_verify_locations(fleet / "ca.pem")
+tls.verify_mode = ssl.CERT_REQUIRED
+threading.Thread(target=listen(admin_port, Admin).serve_forever, daemon=True).start()
+listen(port, Traffic).serve_forever()

@@ -35,8 +35,9 @@ def test_workers_are_not_root(host: Host) -> None:
 
 @pytest.mark.parametrize("root", ["/etc/nginx/warmfleet", "/etc/nginx/warmfleet.staged"])
 def test_secrets_are_for_root_alone(host: Host, root: str) -> None:
-    key = host.file(f"{root}/tls/server.key")
-    assert (key.user, key.group, key.mode) == ("root", "root", 0o600)
+    for name in ("server.key", "client.key"):
+        key = host.file(f"{root}/tls/{name}")
+        assert (key.user, key.group, key.mode) == ("root", "root", 0o600)
     assert host.file(f"{root}/tls").mode == 0o700
     digests = host.file(f"{root}/api_keys.json")
     assert (digests.user, digests.group, digests.mode) == ("root", "www-data", 0o640)
@@ -55,6 +56,7 @@ def test_nginx_itself_sees_the_settings(host: Host) -> None:
         "proxy_buffering off;",
         "server_tokens off;",
         "ssl_protocols TLSv1.2 TLSv1.3;",
+        "proxy_ssl_verify on;",
     ):
         assert line in config
 

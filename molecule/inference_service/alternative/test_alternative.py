@@ -1,17 +1,24 @@
+import os
+from pathlib import Path
+
 from testinfra.host import Host
 
 UNIT = "warmfleet-inference@talk.service"
 
 
-def test_the_service_restarted_with_the_new_settings_and_release(host: Host) -> None:
+def test_the_service_restarted_with_the_new_settings_and_release(host: Host, admin) -> None:
     service = host.service(UNIT)
     assert service.is_running
     process = service.systemd_properties["MainPID"]
     assert "-2/bin/python" in host.check_output(f"tr '\\0' ' ' < /proc/{process}/cmdline")
-    assert '"second"' in host.check_output(
-        'python3 -c "import urllib.request as u; '
-        "print(u.urlopen('http://127.0.0.1:9100/coldstart').read().decode())\""
-    )
+    assert admin("/coldstart")[1]["revision"] == "second"
+
+
+def test_the_renewed_certificate_is_the_one_that_is_shown(host: Host) -> None:
+    folder = Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"], ".warmfleet/molecule/secrets")
+    script = "import ssl; print(ssl.get_server_certificate(('127.0.0.1', 9100)))"
+    shown = host.check_output("python3 -c %s", script)
+    assert shown.strip() == folder.joinpath("fleet/replicas/replica-1.pem").read_text().strip()
 
 
 def test_the_unit_has_the_other_variables(host: Host) -> None:

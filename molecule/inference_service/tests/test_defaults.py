@@ -1,21 +1,7 @@
-import json
-
 import pytest
 from testinfra.host import Host
 
 UNIT = "warmfleet-inference@chat.service"
-
-
-def _admin(host: Host, path: str) -> tuple[int, dict[str, object]]:
-    script = (
-        "import json, sys, urllib.request\n"
-        "try: answer = urllib.request.urlopen(sys.argv[1])\n"
-        "except urllib.error.HTTPError as error: answer = error\n"
-        "print(json.dumps([answer.status, json.load(answer)]))"
-    )
-    url = f"http://127.0.0.1:9100{path}"
-    status, body = json.loads(host.check_output("python3 -c %s %s", script, url))
-    return status, body
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +9,12 @@ def properties(host: Host) -> dict[str, str]:
     return host.service(UNIT).systemd_properties
 
 
-def test_the_unit_is_active_because_the_service_is_ready(host: Host) -> None:
+def test_the_unit_is_active_because_the_service_is_ready(host: Host, admin) -> None:
     service = host.service(UNIT)
     assert service.is_running
     assert service.is_enabled
     assert service.systemd_properties["Type"] == "notify"
-    status, body = _admin(host, "/readyz")
+    status, body = admin("/readyz")
     assert (status, body["state"]) == (200, "ready")
 
 
@@ -38,8 +24,8 @@ def test_traffic_and_admin_ports_are_bound_where_the_settings_say(host: Host) ->
     assert not host.socket("tcp://0.0.0.0:8000").is_listening
 
 
-def test_the_ledger_of_this_start_is_on_disk(host: Host) -> None:
-    _, ledger = _admin(host, "/coldstart")
+def test_the_ledger_of_this_start_is_on_disk(host: Host, admin) -> None:
+    _, ledger = admin("/coldstart")
     assert ledger["revision"] == "first"
     assert ledger["failure"] is None
     assert host.file("/var/lib/warmfleet/chat/ledger").is_directory
@@ -92,6 +78,26 @@ def test_settings_are_for_the_group_alone(host: Host) -> None:
     assert (settings.user, settings.group, settings.mode) == ("root", "warmfleet", 0o640)
 
 
+def test_the_key_is_for_the_group_alone(host: Host) -> None:
+    folder = "/etc/warmfleet/inference/tls"
+    assert (host.file(folder).group, host.file(folder).mode) == ("warmfleet", 0o750)
+    for name in ("replica.pem", "replica.key", "client_ca.pem"):
+        file = host.file(f"{folder}/{name}")
+        assert (file.user, file.group, file.mode) == ("root", "warmfleet", 0o640)
+
+
+def test_nobody_is_answered_without_the_certificate_of_a_gateway(host: Host) -> None:
+    for port, path in ((8000, "/v1/models"), (9100, "/readyz")):
+        for scheme in ("http", "https"):
+            script = (
+                "import ssl, sys, urllib.request as u; "
+                "print(u.urlopen(sys.argv[1], context=ssl._create_unverified_context()).status)"
+            )
+            answer = host.run("python3 -c %s %s", script, f"{scheme}://127.0.0.1:{port}{path}")
+            assert answer.failed
+            assert answer.stdout == ""
+
+
 def test_the_user_can_log_in_nowhere(host: Host) -> None:
     user = host.user("warmfleet")
     assert user.shell == "/usr/sbin/nologin"
@@ -105,7 +111,7 @@ def test_the_release_is_complete_and_its_wheels_are_gone(host: Host) -> None:
     assert not host.file(f"/opt/warmfleet/releases/{release[0]}/.wheels").exists
 
 
-def test_a_crash_is_followed_by_a_start(host: Host) -> None:
+def test_a_crash_is_followed_by_a_start(host: Host, admin) -> None:
     before = host.service(UNIT).systemd_properties["MainPID"]
     host.check_output(f"kill -KILL {before}")
     wait = (
@@ -114,5 +120,5 @@ def test_a_crash_is_followed_by_a_start(host: Host) -> None:
         "sleep 0.1; done; exit 1"
     )
     assert host.run(wait).succeeded
-    status, _ = _admin(host, "/readyz")
+    status, _ = admin("/readyz")
     assert status == 200

@@ -63,6 +63,7 @@ function _M.choose()
     end
     in_flight.take(replica)
     context.replica = replica
+    ngx.var.warmfleet_server_name = replica.server_name
     local ok, reason = balancer.set_current_peer(replica.host, replica.port)
     if not ok then
         ngx.log(ngx.ERR, "replica ", replica.name, " at ", replica.id, ": ", reason)

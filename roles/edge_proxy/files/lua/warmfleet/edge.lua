@@ -2,6 +2,7 @@
 local cjson = require "cjson.safe"
 
 local balancer = require "warmfleet.balancer"
+local client_certificate = require "warmfleet.client_certificate"
 local drained = require "warmfleet.drained"
 local errors = require "warmfleet.errors"
 local gate = require "warmfleet.gate"
@@ -23,7 +24,7 @@ local _M = {
 -- Fails the start of nginx when a file that it needs is wrong.
 function _M.init(values)
     settings.set(values)
-    for _, file in ipairs({ membership, keys }) do
+    for _, file in ipairs({ membership, keys, client_certificate }) do
         local ok, problem = file.publish()
         if not ok then
             error(problem, 0)

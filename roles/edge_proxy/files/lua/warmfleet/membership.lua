@@ -13,8 +13,9 @@ local function parse(decoded)
     for index, entry in ipairs(decoded) do
         if type(entry) ~= "table" or type(entry.name) ~= "string" or type(entry.model) ~= "string"
             or type(entry.address) ~= "string" or not valid_port(entry.port)
-            or not valid_port(entry.admin_port) then
-            return nil, "entry " .. index .. " needs name, model, address, port and admin_port"
+            or not valid_port(entry.admin_port) or type(entry.server_name) ~= "string" then
+            return nil, "entry " .. index
+                .. " needs name, model, address, port, admin_port and server_name"
         end
         local host = entry.address:find(":", 1, true) and "[" .. entry.address .. "]" or entry.address
         local replica = {
@@ -25,6 +26,7 @@ local function parse(decoded)
             host = host,
             port = entry.port,
             admin_port = entry.admin_port,
+            server_name = entry.server_name,
         }
         table.insert(membership.replicas, replica)
         if not membership.of_model[entry.model] then

@@ -1,4 +1,5 @@
 -- Active readiness checks: one worker asks /readyz on every replica's admin port.
+local client_certificate = require "warmfleet.client_certificate"
 local drained = require "warmfleet.drained"
 local keys = require "warmfleet.keys"
 local membership = require "warmfleet.membership"
@@ -9,6 +10,7 @@ local _M = {}
 
 local running = {} -- replica id -> a probe is under way
 local timeouts = {} -- replica id -> probes without an answer, one after the other
+local told = {} -- replica id -> what the log last said of it
 
 -- Returns the HTTP status, or nil and the reason.
 local function ask(replica)
@@ -16,6 +18,12 @@ local function ask(replica)
     socket:settimeout(settings.probe_timeout_s * 1000)
     local ok, reason = socket:connect(replica.host, replica.admin_port)
     if not ok then
+        return nil, reason
+    end
+    socket:setclientcert(client_certificate.certificate, client_certificate.key)
+    ok, reason = socket:sslhandshake(false, replica.server_name, true)
+    if not ok then
+        socket:close()
         return nil, reason
     end
     ok, reason = socket:send("GET /readyz HTTP/1.1\r\nHost: " .. replica.host
@@ -35,7 +43,6 @@ local function probe(premature, replica)
     if premature then
         return
     end
-    local was_ready = readiness.is_ready(replica)
     local status, reason = ask(replica)
     running[replica.id] = nil
     if reason == "timeout" and not status then
@@ -51,9 +58,10 @@ local function probe(premature, replica)
     else
         readiness.mark_not_ready(replica)
     end
-    if was_ready ~= (status == 200) then
-        ngx.log(ngx.NOTICE, "replica ", replica.name, " at ", replica.id, ": ",
-            status == 200 and "ready" or "not ready (" .. (status or reason) .. ")")
+    local news = status == 200 and "ready" or "not ready (" .. (status or reason) .. ")"
+    if news ~= told[replica.id] then
+        ngx.log(ngx.NOTICE, "replica ", replica.name, " at ", replica.id, ": ", news)
+        told[replica.id] = news
     end
 end
 
