@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -142,18 +142,12 @@ async def _until_reached(target: Target) -> None:
 async def _figures(engine: _Engine, targets: list[Target]) -> list[Figure]:
     figures: list[Figure] = []
     for streams, each in zip(engine.streams, engine.each, strict=False):
-        seen = {target.name: _Seen() for target in targets}
-        order = random.Random(_SEED)  # noqa: S311 - repeatable, guards nothing
-        for number in range(engine.rounds):
-            progress(f"{engine.prefix}: {streams} streams, round {number + 1} of {engine.rounds}")
-            samples: dict[str, list[Sample]] = {target.name: [] for target in targets}
-            # One stream: a request of each in turn, the finest that can be interleaved.
-            turns, at_once = (each, 1) if streams == 1 else (1, each)
-            for _ in range(turns):
-                for target in order.sample(targets, len(targets)):
-                    samples[target.name] += await _load(target, engine, streams, at_once)
-            for name, taken in samples.items():
-                seen[name].rounds.append(taken)
+        async with AsyncExitStack() as stack:
+            clients = {
+                target.name: [await _client(stack, target) for _ in range(streams)]
+                for target in targets
+            }
+            seen = await _seen(engine, clients, each)
         bare = seen[targets[0].name]
         for target in targets[1:]:
             figures += _over(bare, seen[target.name], engine, target.name, streams)
@@ -161,18 +155,41 @@ async def _figures(engine: _Engine, targets: list[Target]) -> list[Figure]:
     return figures
 
 
-async def _load(target: Target, engine: _Engine, streams: int, each: int) -> list[Sample]:
+async def _client(stack: AsyncExitStack, target: Target) -> Client:
+    """Return a client that has asked before: a first answer also waits for TLS to be set up."""
+    client = await stack.enter_async_context(Client(target))
+    await client.stream(chat_body(_WORDS, 1))
+    return client
+
+
+async def _seen(engine: _Engine, clients: dict[str, list[Client]], each: int) -> dict[str, _Seen]:
+    seen = {name: _Seen() for name in clients}
+    order = random.Random(_SEED)  # noqa: S311 - repeatable, guards nothing
+    for number in range(engine.rounds):
+        streams = len(next(iter(clients.values())))
+        progress(f"{engine.prefix}: {streams} streams, round {number + 1} of {engine.rounds}")
+        samples: dict[str, list[Sample]] = {name: [] for name in clients}
+        # One stream: a request of each in turn, the finest that can be interleaved.
+        turns, at_once = (each, 1) if streams == 1 else (1, each)
+        for _ in range(turns):
+            for name in order.sample(list(clients), len(clients)):
+                samples[name] += await _load(clients[name], engine.tokens, at_once)
+        for name, taken in samples.items():
+            seen[name].rounds.append(taken)
+    return seen
+
+
+async def _load(clients: list[Client], tokens: int, each: int) -> list[Sample]:
     """Keep a number of streams going, begun apart as those of users are."""
     apart = random.Random(_SEED)  # noqa: S311 - repeatable, guards nothing
-    longest_s = 0.8 if streams > 1 else 0.0
+    longest_s = 0.8 if len(clients) > 1 else 0.0
 
-    async def user(wait_s: float) -> list[Sample]:
-        async with Client(target) as client:
-            await asyncio.sleep(wait_s)
-            return [await client.stream(chat_body(_WORDS, engine.tokens)) for _ in range(each)]
+    async def user(client: Client, wait_s: float) -> list[Sample]:
+        await asyncio.sleep(wait_s)
+        return [await client.stream(chat_body(_WORDS, tokens)) for _ in range(each)]
 
-    waits = [apart.uniform(0, longest_s) for _ in range(streams)]
-    return [sample for some in await asyncio.gather(*map(user, waits)) for sample in some]
+    users = [user(client, apart.uniform(0, longest_s)) for client in clients]
+    return [sample for some in await asyncio.gather(*users) for sample in some]
 
 
 def _over(bare: _Seen, seen: _Seen, engine: _Engine, target: str, streams: int) -> list[Figure]:
