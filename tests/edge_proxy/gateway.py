@@ -142,9 +142,13 @@ class Gateway:
             ["nginx", "-t", "-c", str(self.config)], capture_output=True, text=True, check=False
         )
 
-    def start(self) -> None:
-        """Start nginx and wait for its port."""
+    def start(self, changes: dict[str, str] | None = None) -> None:
+        """Start nginx, with some text of its configuration changed, and wait for its port."""
         self.render()
+        for old, new in (changes or {}).items():
+            text = self.config.read_text()
+            assert old in text, "the change changes nothing"
+            self.config.write_text(text.replace(old, new))
         self.process = subprocess.Popen(["nginx", "-c", str(self.config), "-g", "daemon off;"])
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:

@@ -17,6 +17,8 @@ local KINDS = {
     [414] = { "invalid_request_error", "uri_too_long", "The request line is too long." },
     [429] = { "rate_limit_error", "queue_full", "Too many requests are waiting; try again later." },
     [500] = { "server_error", "internal_error", "The gateway failed to handle the request." },
+    [505] = { "invalid_request_error", "bad_request", "Needed: HTTP/1.1 or HTTP/2." },
+    [501] = { "invalid_request_error", "not_implemented", "This way to send a request is not known here." },
     [502] = { "server_error", "replica_failed", "The replica failed before it answered." },
     [503] = { "server_error", "no_replica_ready", "No replica became ready in time." },
     [504] = { "server_error", "replica_timeout", "The replica did not answer in time." },
@@ -27,7 +29,7 @@ local RETRY_AFTER = { [429] = 1, [502] = 1, [503] = 5, [504] = 5 }
 
 -- Answers and ends the request. overrides: code, message, param.
 function _M.send(status, overrides)
-    local kind = KINDS[status] or KINDS[500]
+    local kind = KINDS[status] or (status < 500 and KINDS[400]) or KINDS[500]
     overrides = overrides or {}
     local message = overrides.message or kind[3]
     if status == 413 then
@@ -52,9 +54,9 @@ function _M.send(status, overrides)
     return ngx.exit(ngx.HTTP_OK)
 end
 
--- The error page: whatever nginx itself found wrong.
-function _M.page()
-    local status = ngx.status
+-- The error page: whatever nginx itself found wrong. known: the status, where nginx has replaced it.
+function _M.page(known)
+    local status = known or ngx.status
     if status == 494 then
         return _M.send(400, { code = "headers_too_large", message = "The headers are too large." })
     end
