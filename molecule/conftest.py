@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import testinfra
@@ -18,6 +18,17 @@ def container() -> str:
 @pytest.fixture(scope="session")
 def host(container: str) -> Host:
     return testinfra.get_host(f"podman://{container}")
+
+
+@pytest.fixture(scope="session")
+def exposure(host: Host) -> Callable[[str], float]:
+    """What ``systemd-analyze security`` says of a loaded unit, from 0 to 10; 2.0 is the limit."""
+
+    def exposure(unit: str) -> float:
+        report = host.check_output("systemd-analyze security --no-pager %s", unit)
+        return float(report.splitlines()[-1].split(": ")[1].split()[0])
+
+    return exposure
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from testinfra.host import Host
@@ -28,6 +29,10 @@ def test_the_unit_has_the_other_variables(host: Host) -> None:
     assert properties["MemoryDenyWriteExecute"] == "no"
     assert properties["TimeoutStartUSec"] == "1min 1s"
     assert properties["TimeoutStopUSec"] == "16s"
+
+
+def test_exposure_is_bounded_on_a_gpu_host_too(exposure: Callable[[str], float]) -> None:
+    assert exposure(UNIT) <= 2.0
 
 
 def test_the_former_release_stays_for_the_way_back(host: Host) -> None:

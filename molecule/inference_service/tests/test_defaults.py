@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from testinfra.host import Host
 
@@ -49,6 +51,7 @@ def test_the_ledger_of_this_start_is_on_disk(host: Host, admin) -> None:
         ("MemoryDenyWriteExecute", "yes"),
         ("RestrictSUIDSGID", "yes"),
         ("UMask", "0077"),
+        ("LimitCORE", "0"),
         ("KillMode", "mixed"),
         ("Restart", "on-failure"),
         ("RestartUSec", "15s"),
@@ -71,6 +74,40 @@ def test_the_process_itself_is_confined(host: Host) -> None:
     assert status["Seccomp"] == "2"
     assert int(status["CapBnd"], 16) == 0
     assert status["Uid"].split()[0] == host.check_output("id --user warmfleet")
+
+
+def test_exposure_is_bounded(exposure: Callable[[str], float]) -> None:
+    assert exposure(UNIT) <= 2.0
+
+
+def test_the_engine_is_confined_more_than_the_service(host: Host) -> None:
+    service = host.service(UNIT).systemd_properties["MainPID"]
+    filters = "awk '/^Seccomp_filters/ {print $2}' /proc/%s/status"
+    assert int(host.check_output(filters, _engine(host))) == 1 + int(
+        host.check_output(filters, service)
+    )
+
+
+def test_nobody_but_the_service_reaches_the_engine(host: Host) -> None:
+    found = host.check_output("find /run/warmfleet/chat -type s").split()
+    assert len(found) == 1, found
+    script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    assert host.run("python3 -c %s %s", script, found[0]).succeeded
+    other = host.run("runuser -u nobody -- python3 -c %s %s", script, found[0])
+    assert "PermissionError" in other.stderr
+    listening = host.check_output("ss -Hltnup")
+    assert f"pid={_engine(host)}," not in listening, listening
+
+
+def test_no_file_of_the_role_is_for_others(host: Host) -> None:
+    search = "find /etc/warmfleet /var/lib/warmfleet /run/warmfleet -type f -readable"
+    assert "/etc/warmfleet/inference/chat.json" in host.check_output(search).split()
+    assert host.run(f"runuser -u nobody -- {search}").stdout == ""
+
+
+def _engine(host: Host) -> str:
+    service = host.service(UNIT).systemd_properties["MainPID"]
+    return host.check_output("pgrep --parent %s", service)
 
 
 def test_settings_are_for_the_group_alone(host: Host) -> None:
