@@ -71,11 +71,11 @@ class FakeReplica:
         for server in servers:
             assert server is not None
             await server.shutdown(0)
-        # What was aborted is closed by the loop's next rounds, or, when the test ends, never.
+        # What was aborted, or waits for the proxy's goodbye, is closed soon: before the test ends.
         for transport in self.connections:
             transport.abort()
         self.connections.clear()
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
 
     def entry(self) -> dict[str, Any]:
         """Return this replica as the proxy's membership file lists it."""

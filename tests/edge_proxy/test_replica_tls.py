@@ -53,7 +53,10 @@ async def joined(
     newcomer.ready = True
     gateway.set_members([member.entry(), newcomer.entry()])
     try:
-        await asyncio.sleep(4 * PROBE_INTERVAL_S)  # so many probes, and one line of log
+        async with asyncio.timeout(10):
+            while not told(gateway, newcomer):  # noqa: ASYNC110 - a file has no Event
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(3 * PROBE_INTERVAL_S)  # so many probes more, and still one line of log
         yield
     finally:
         await newcomer.stop()
