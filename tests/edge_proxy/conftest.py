@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -11,6 +12,13 @@ from tests.edge_proxy.fake_replica import FakeReplica
 from tests.edge_proxy.gateway import API_KEY, Gateway
 
 Fleet = Callable[..., Awaitable[list[FakeReplica]]]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let a fake be cut in a handshake: asyncio knows of no way to close such a connection."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"))
 
 
 @pytest.fixture(scope="session")
