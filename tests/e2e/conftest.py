@@ -4,18 +4,24 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from tests.e2e.own_project import Addresses, own_project
+from tests.e2e.secret_scan import ProcessWatch, Secrets
+from warmfleet.plan.lock import read_lock
+from warmfleet.project import Project
 from warmfleet.provider.podman import Podman
+from warmfleet.stack.credentials import Credentials
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = "e2e"
 UP_LIMIT_S = 900
+REGISTRY_PASSWORD = "registry-Canary+password/1"
 
 
 @dataclass(frozen=True)
@@ -23,19 +29,29 @@ class Fleet:
     """Runs the CLI on the project that the test owns."""
 
     project: Path
+    said: list[str] = field(default_factory=list)
+    """All output of all commands, for those who look for what must not be in it."""
+
+    @property
+    def state(self) -> Path:
+        return self.project / ".warmfleet"
 
     @property
     def variables(self) -> dict[str, str]:
+        password = quote(REGISTRY_PASSWORD, safe="")
         path = f"{ROOT / '.venv/bin'}:{ROOT / '.tools/bin'}:{os.environ['PATH']}"
         return {
             **os.environ,
             "PATH": path,
             "WARMFLEET_PROJECT": str(self.project),
             "WARMFLEET_ENVIRONMENT": ENVIRONMENT,
+            # Nothing listens there; what is fetched comes from the index that is set up.
+            "PIP_EXTRA_INDEX_URL": f"http://user:{password}@127.0.0.1:9/simple",
+            "PIP_RETRIES": "0",
         }
 
     def run(self, *arguments: str, limit_s: float = UP_LIMIT_S) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        done = subprocess.run(
             arguments,
             cwd=ROOT,
             env=self.variables,
@@ -44,6 +60,8 @@ class Fleet:
             timeout=limit_s,
             check=False,
         )
+        self.said.append(done.stdout + done.stderr)
+        return done
 
     def warmfleet(self, *arguments: str, limit_s: float = UP_LIMIT_S) -> Any:
         """Run a command that must succeed; return its JSON."""
@@ -63,6 +81,11 @@ class Fleet:
         done = self.run("podman", "exec", self.container(host), *command, limit_s=180)
         assert not check or done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def root(self, host: str) -> Path:
+        """Return where a host's whole file tree is seen from outside."""
+        shown = ("podman", "inspect", "--format", "{{.State.Pid}}", self.container(host))
+        return Path("/proc", self.run(*shown).stdout.strip(), "root")
 
     @staticmethod
     def container(host: str) -> str:
@@ -87,5 +110,25 @@ def fleet(project: Path) -> Iterator[Fleet]:
 
 
 @pytest.fixture(scope="session")
-def first_up(fleet: Fleet) -> Any:
-    return fleet.warmfleet("up", ENVIRONMENT)
+def secrets(fleet: Fleet) -> Secrets:
+    """All private values of the fleet, made before it is: the first up finds them there."""
+    project = Project(fleet.project)
+    Credentials.ensure_for(project, read_lock(project.plan_file(ENVIRONMENT)))
+    passphrase = Path(project.pulumi_environment()["PULUMI_CONFIG_PASSPHRASE_FILE"]).read_bytes()
+    return Secrets.of(
+        project.environment_state(ENVIRONMENT),
+        passphrase=passphrase,
+        registry=REGISTRY_PASSWORD.encode(),
+    )
+
+
+@pytest.fixture(scope="session")
+def watch(secrets: Secrets) -> ProcessWatch:
+    """Watches the first up; the registry's password is in the user's own environment."""
+    return ProcessWatch(secrets, mine={"registry"})
+
+
+@pytest.fixture(scope="session")
+def first_up(fleet: Fleet, watch: ProcessWatch) -> Any:
+    with watch:
+        return fleet.warmfleet("up", ENVIRONMENT)

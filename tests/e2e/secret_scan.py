@@ -24,6 +24,7 @@ _LARGEST = 16 * 1024 * 1024
 _PUBLIC = {".pem", ".pub"}
 _OPENSSH_HEAD = base64.b64encode(
     b"openssh-key-v1\0\0\0\0\4none\0\0\0\4none\0\0\0\0\0\0\0\1\0\0\0\x33"
+    b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
 )  # the format, the same in all keys
 
 

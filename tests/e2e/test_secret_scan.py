@@ -120,3 +120,12 @@ def test_a_credential_of_the_user_may_be_in_the_users_own_environment(tmp_path: 
     watch = ProcessWatch(SECRETS, mine={"key"}, proc=tmp_path)
     watch.look()
     assert watch.leaks == {"key in the environment of program-2"}
+
+
+def test_another_environments_keys_are_not_taken_for_these(
+    environment: Path, tmp_path: Path
+) -> None:
+    project = Project(tmp_path / "other")
+    project.root.mkdir()
+    Credentials.ensure(project, "lab", ["localhost"], {"replica-1": "10.0.0.2"})
+    assert Secrets.of(environment).found_below(project.root) == {}
