@@ -5,8 +5,10 @@ Each test starts from the state that the one before it left, as an operator's da
 
 import itertools
 import json
+import signal
 import ssl
 import stat
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -185,40 +187,128 @@ def test_the_plain_pulumi_commands_work(fleet: Fleet, first_up: Any) -> None:
     assert "unchanged" in preview.stdout
 
 
+class Load:
+    """Clients that do not try again, in the background for as long as the block lasts."""
+
+    def __init__(self, client: openai.OpenAI, clients: int = 2, pause_s: float = 0) -> None:
+        self.answers: list[str] = []
+        self.failures: list[str] = []
+        self._client, self._pause_s = client, pause_s
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=self._run) for _ in range(clients)]
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        n = 0
+        while not self._stop.wait(self._pause_s):
+            n += 1
+            try:
+                text = f"{threading.get_ident()} {n}: say hello."
+                self.answers.append(_ask(self._client, text))
+            except openai.OpenAIError as error:
+                self.failures.append(f"{type(error).__name__}: {error}")
+
+
+def test_a_drained_host_gets_nothing_and_no_request_is_lost(
+    fleet: Fleet, client: openai.OpenAI
+) -> None:
+    with Load(client, clients=3) as load:
+        drained = fleet.warmfleet("drain", ENVIRONMENT, "replica-1")
+        assert (drained["drained"], drained["changed"]) == (True, True)
+        before = _served_by(fleet, "replica-1")
+        refused = fleet.run("warmfleet", "drain", ENVIRONMENT, "replica-2")
+        assert refused.returncode == 4
+        assert refused.stderr.splitlines()[-1] == (
+            "error: no ready replicas of chat would serve without replica-2; needed: 1 "
+            "(updates.floor in the spec); do first: warmfleet undrain e2e replica-1"
+        )
+        again = fleet.warmfleet("drain", ENVIRONMENT, "replica-1")
+        assert (again["changed"], again["since"]) == (False, drained["since"])
+        states = fleet.warmfleet("status", ENVIRONMENT)["replicas"]
+        assert [(r["state"], r["drained"]) for r in states] == [("ready", True), ("ready", False)]
+        assert _served_by(fleet, "replica-1") == before, "a drained replica got a request"
+        answered = len(load.answers)
+        given = fleet.warmfleet("undrain", ENVIRONMENT, "replica-1")
+        assert (given["changed"], given["serving"]) == (True, True)
+        deadline = time.monotonic() + 60  # of a busy machine: a request takes seconds there
+        while _served_by(fleet, "replica-1") == before:
+            assert time.monotonic() < deadline, "a replica that was given back got no request"
+            time.sleep(0.5)
+    assert load.failures == []
+    assert answered > 0
+
+
+def test_logs_and_ssh_reach_a_host(fleet: Fleet, first_up: Any) -> None:
+    lines = fleet.run("warmfleet", "logs", ENVIRONMENT, "replica-1", "-n", "40").stdout
+    assert "event=state state=ready" in lines
+    told = fleet.run("warmfleet", "logs", ENVIRONMENT, "gw-1", "--unit=access", "-n1", "--json")
+    entry = json.loads(told.stdout)
+    assert json.loads(entry["line"])["status"] == 200, entry
+    follow = ["warmfleet", "logs", ENVIRONMENT, "gw-1", "--unit=access", "--follow"]
+    process = subprocess.Popen(follow, env=fleet.variables, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process:
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGINT)  # as Ctrl-C
+        assert process.wait(30) == 0
+    done = fleet.run("warmfleet", "ssh", ENVIRONMENT, "gw-1", "--", "hostname; exit 7")
+    assert (done.stdout, done.returncode) == ("gw-1\n", 7), done.stderr
+    left = fleet.run("warmfleet", "ssh", ENVIRONMENT, "gw-1", "--", "pgrep", "-x", "tail")
+    assert left.stdout == "", "the host still follows its log for nobody"
+    assert first_up
+
+
+def test_a_restart_by_an_operator_is_noticed_by_nobody(fleet: Fleet, client: openai.OpenAI) -> None:
+    # Not as fast as they can: on two cores a busy replica keeps the other one from getting warm.
+    with Load(client, clients=1, pause_s=0.5) as load:
+        restarted = fleet.warmfleet("restart", ENVIRONMENT, "replica-1")
+    assert load.failures == []
+    assert load.answers
+    assert list(restarted["warm_after_s"]) == ["chat"]
+    assert restarted["answer"]["replica"] == "replica-1"
+    assert restarted["drained"] is False
+
+
+def test_a_host_is_replaced_under_the_floor(fleet: Fleet, client: openai.OpenAI) -> None:
+    asked = fleet.run("warmfleet", "replace", ENVIRONMENT, "replica-2")
+    assert asked.returncode == 2
+    assert "needed: --yes, or a terminal" in asked.stderr
+    container = fleet.container("replica-2")
+    wanted = ("podman", "inspect", "--format", "{{.Id}}", container)
+    before = fleet.run(*wanted).stdout
+    with Load(client, clients=1, pause_s=0.5) as load:
+        replaced = fleet.warmfleet("replace", ENVIRONMENT, "replica-2", "--yes")
+    assert load.failures == []
+    assert load.answers
+    assert fleet.run(*wanted).stdout != before
+    assert (replaced["resources"]["replace"], replaced["resources"]["create"]) == (1, 0)
+    assert replaced["answer"]["replica"] == "replica-2"
+
+
 def test_restarting_a_replica_under_load_fails_no_request(
     fleet: Fleet, client: openai.OpenAI
 ) -> None:
-    stop = threading.Event()
-    answers: list[str] = []
-    failures: list[str] = []
-
-    def load() -> None:
-        n = 0
-        while not stop.is_set():
-            n += 1
-            try:
-                answers.append(_ask(client, f"{threading.get_ident()} {n}: say hello."))
-            except openai.OpenAIError as error:
-                failures.append(f"{type(error).__name__}: {error}")
-
-    threads = [threading.Thread(target=load) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    try:
-        before = len(answers)
+    with Load(client) as load:
+        before = len(load.answers)
         fleet.inside("replica-1", "systemctl", "restart", "warmfleet-inference@chat.service")
-        during = len(answers) - before
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-    assert failures == []
+        during = len(load.answers) - before
+    assert load.failures == []
     assert during > 0, "no request was answered during the restart: nothing was shown"
 
 
 def test_a_replica_is_warm_again_by_itself_after_a_reboot(fleet: Fleet) -> None:
     assert fleet.run("podman", "restart", fleet.container("replica-1"), limit_s=180).returncode == 0
     _wait_ready(fleet)
+    assert "policy drop" in fleet.inside("replica-1", "nft", "list", "table", "inet", "warmfleet")
 
 
 def test_refresh_finds_a_stopped_host_and_up_repairs_it(
@@ -350,6 +440,12 @@ def test_down_leaves_nothing_but_logs(fleet: Fleet, first_up: Any) -> None:
     assert gone.stderr.splitlines()[-1] == (
         f"error: environment '{ENVIRONMENT}' is not up; run `warmfleet up {ENVIRONMENT}`"
     )
+
+
+def _served_by(fleet: Fleet, host: str) -> int:
+    """Return how many requests a replica has answered, as it counts itself."""
+    journal = fleet.inside(host, "journalctl", "-u", "warmfleet-inference@chat", "-o", "cat")
+    return journal.count("event=request") - journal.count("event=request id=warm-up")
 
 
 def _wait_ready(fleet: Fleet, limit_s: float = 120) -> None:
