@@ -115,9 +115,29 @@ def test_revision_leaves_the_line_and_the_proxy_alone(build: Build, plan: FleetP
     assert settings(build(plan=other), "replica-1") == settings(build(), "replica-1")
 
 
+def test_hosts_let_in_what_they_listen_on_and_only_from_who_needs_it(build: Build) -> None:
+    inventory = build()
+    gateway, replica = hostvars(inventory, "gw-1"), hostvars(inventory, "replica-1")
+    ssh = {"name": "ssh", "port": 22}
+    assert gateway["host_baseline_ports"] == [
+        ssh,
+        {"name": "https", "port": gateway["edge_proxy_listen_port"]},
+    ]
+    listening = settings(inventory, "replica-1")
+    sources = ["10.89.77.2"]  # the gateway's private address
+    assert replica["host_baseline_ports"] == [
+        ssh,
+        {"name": "traffic chat", "port": listening["traffic"]["port"], "sources": sources},
+        {"name": "admin chat", "port": listening["admin"]["port"], "sources": sources},
+    ]
+
+
 @pytest.mark.parametrize(
     ("host", "roles"),
-    [("gw-1", ["edge_proxy"]), ("replica-1", ["model_store", "inference_service"])],
+    [
+        ("gw-1", ["host_baseline", "edge_proxy"]),
+        ("replica-1", ["host_baseline", "model_store", "inference_service"]),
+    ],
 )
 def test_roles_accept_their_variables(build: Build, host: str, roles: list[str]) -> None:
     """Validate with Ansible's own check of argument_specs: names, types, what is required."""

@@ -7,6 +7,8 @@ from typing import Any
 from warmfleet.errors import StackError
 from warmfleet.inventory.models import (
     GatewayInputs,
+    HostInputs,
+    Port,
     ProxyReplica,
     Release,
     ReplicaInputs,
@@ -30,6 +32,7 @@ from warmfleet.stack.outputs import FleetOutput, HostOutput, HostRole, SiteOutpu
 __all__ = ["build_inventory"]
 
 _TLS_PORT = 443
+_SSH_PORT = 22
 
 
 def build_inventory(
@@ -55,6 +58,8 @@ def build_inventory(
     for site in fleet.sites:
         for host in site.hosts:
             variables[host.name] = connection(host, credentials).model_dump(mode="json")
+            ports = HostInputs(host_baseline_ports=_ports(plan, site, host))
+            variables[host.name] |= ports.model_dump(mode="json", exclude_none=True)
             if host.role is HostRole.REPLICA:
                 inputs = _replica_inputs(plan, host, wheelhouse, weights)
                 variables[host.name] |= inputs.model_dump(mode="json")
@@ -79,6 +84,22 @@ def _check_same_hosts(plan: FleetPlan, fleet: FleetOutput) -> None:
             f"has {', '.join(sorted(planned))}; run warmfleet up {plan.environment}"
         )
         raise StackError(msg)
+
+
+def _ports(plan: FleetPlan, site: SiteOutput, host: HostOutput) -> list[Port]:
+    """Return what a host lets in: all that its roles listen on, and from whom."""
+    ssh = Port(name="ssh", port=_SSH_PORT)
+    if host.role is HostRole.GATEWAY:
+        return [ssh, Port(name="https", port=_TLS_PORT)]
+    gateways = [other.private_address for other in site.hosts if other.role is HostRole.GATEWAY]
+    return [
+        ssh,
+        *(
+            Port(name=f"{kind} {model.name}", port=first + index, sources=gateways)
+            for index, model in enumerate(plan.models)
+            for kind, first in (("traffic", TRAFFIC_PORT), ("admin", ADMIN_PORT))
+        ),
+    ]
 
 
 def _replica_inputs(

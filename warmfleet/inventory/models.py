@@ -14,6 +14,8 @@ from inference_app.settings import ServiceSettings
 __all__ = [
     "Connection",
     "GatewayInputs",
+    "HostInputs",
+    "Port",
     "ProxyReplica",
     "Release",
     "ReplicaInputs",
@@ -56,6 +58,22 @@ class Connection(_Inputs):
     ansible_ssh_common_args: str
     # Discovery costs a round trip a host and warns when another Python appears.
     ansible_python_interpreter: str = "/usr/bin/python3"
+
+
+class Port(_Inputs):
+    """What a host lets in."""
+
+    name: str
+    port: int
+    sources: list[str] | None = Field(
+        default=None, description="addresses that may come; None: anybody, empty: nobody"
+    )
+
+
+class HostInputs(_Inputs):
+    """Variables of every host."""
+
+    host_baseline_ports: list[Port]
 
 
 class StoredModel(_Inputs):

@@ -25,3 +25,20 @@ def test_the_kernel_setting_changed(host: Host) -> None:
 
 def test_folders_belong_to_the_other_group(host: Host) -> None:
     assert host.file("/srv/warmfleet").group == "weights"
+
+
+def test_the_other_ports_are_let_in_from_where_they_may_come(host: Host) -> None:
+    rules = host.check_output("nft list table inet warmfleet")
+    accepted = [
+        line.strip() for line in rules.splitlines() if "comment" in line and "dport" in line
+    ]
+    assert accepted == [
+        'ip saddr 192.0.2.0/24 tcp dport 8000 accept comment "traffic chat"',
+        'ip6 saddr 2001:db8::7 tcp dport 8000 accept comment "traffic chat"',
+        'udp dport 5353 accept comment "names"',
+    ]
+
+
+def test_tables_of_others_are_left_alone(host: Host) -> None:
+    # alternative.yml made it before rules were switched, removed and switched again.
+    assert "ip saddr 192.0.2.1" in host.check_output("nft list table ip others")

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from testinfra.host import Host
 
@@ -40,3 +42,30 @@ def test_kernel_settings_of_the_containers_own_network_are_in_force(host: Host) 
 
 def test_logs_are_in_utc(host: Host) -> None:
     assert host.check_output("date +%Z") == "UTC"
+
+
+def test_only_declared_ports_are_let_in(host: Host) -> None:
+    rules = host.check_output("nft list table inet warmfleet")
+    assert "hook input priority filter; policy drop;" in rules
+    accepted = [line.strip() for line in rules.splitlines() if "dport" in line]
+    assert accepted == [
+        "ip6 saddr fe80::/10 udp dport 546 accept",
+        'tcp dport 22 accept comment "ssh"',
+    ]
+
+
+def test_the_firewall_is_loaded_at_boot_and_bounded_itself(
+    host: Host, exposure: Callable[[str], float]
+) -> None:
+    unit = host.service("warmfleet-firewall")
+    assert unit.is_enabled
+    assert unit.systemd_properties["ActiveState"] == "active"
+    assert unit.systemd_properties["WantedBy"] == "sysinit.target"
+    assert exposure("warmfleet-firewall.service") <= 2.0
+    # What would remove the rules was disarmed.
+    assert host.run("systemctl cat warmfleet-firewall-revert.timer").failed
+
+
+def test_rules_come_back_when_the_packaged_unit_flushes_all(host: Host) -> None:
+    host.check_output("systemctl restart nftables")
+    host.check_output("nft list table inet warmfleet")
