@@ -50,8 +50,8 @@ def test_nothing_listens_that_is_not_declared(
     expected = {(_ANY, 22, "root"), ("[::]", 22, "root")}
     if host == "gw-1":
         expected |= {
-            (_ANY, gateway["edge_proxy_listen_port"], "root"),
-            ("127.0.0.1", gateway["edge_proxy_admin_port"], "root"),
+            (_ANY, gateway["edge_proxy_listen_port"], "www-data"),
+            ("127.0.0.1", gateway["edge_proxy_admin_port"], "www-data"),
         }
     for replica in gateway["edge_proxy_replicas"]:
         if replica["name"] == host:

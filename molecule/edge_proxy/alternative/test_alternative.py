@@ -11,6 +11,7 @@ def test_only_the_other_address_is_served(host: Host) -> None:
 def test_nginx_that_ran_before_the_role_was_confined(host: Host) -> None:
     process = host.service("nginx").systemd_properties["MainPID"]
     assert "NoNewPrivs:\t1" in host.check_output(f"cat /proc/{process}/status")
+    assert host.file(f"/proc/{process}").user == "www-data"
 
 
 def test_nginx_itself_sees_the_settings(host: Host) -> None:

@@ -1,4 +1,6 @@
+import hashlib
 import time
+from collections.abc import Callable
 
 import pytest
 from testinfra.host import Host
@@ -27,21 +29,57 @@ def test_https_alone_is_served(host: Host) -> None:
     assert host.socket("tcp://127.0.0.1:9180").is_listening
 
 
-def test_workers_are_not_root(host: Host) -> None:
-    workers = [item for item in host.process.filter(comm="nginx") if "worker" in item.args]
-    assert workers
-    assert {item.user for item in workers} == {"www-data"}
+def test_no_process_is_root(host: Host) -> None:
+    processes = host.process.filter(comm="nginx")
+    assert len(processes) > 1
+    assert {item.user for item in processes} == {"www-data"}
+
+
+def test_exposure_is_bounded(exposure: Callable[[str], float]) -> None:
+    assert exposure("nginx.service") <= 2.0
+
+
+def test_no_core_can_be_written(host: Host) -> None:
+    process = host.service("nginx").systemd_properties["MainPID"]
+    limits = host.check_output(f"cat /proc/{process}/limits").splitlines()
+    assert [line.split()[4:6] for line in limits if line.startswith("Max core")] == [["0", "0"]]
+
+
+def test_logs_are_rotated_by_the_packages_own_script(host: Host, ask) -> None:
+    log = "/var/log/nginx/access.log"
+    host.check_output(f"mv {log} {log}.1 && install -o www-data -g adm -m 0640 /dev/null {log}")
+    host.check_output("invoke-rc.d nginx rotate")
+    assert ask("/v1/models", "wrong")[0] == 401
+    host.check_output(f"timeout 5 sh -c 'until grep -q 401 {log}; do sleep 0.1; done'")
+
+
+def test_it_starts_after_a_trial_by_root_and_without_its_logs(host: Host, ask) -> None:
+    host.check_output("systemctl stop nginx")
+    host.check_output("rm -f /var/log/nginx/access.log && nginx -t -q && systemctl start nginx")
+    log = host.file("/var/log/nginx/access.log")
+    assert (log.user, log.group, log.mode) == ("www-data", "adm", 0o640)
+    assert host.file("/var/log/nginx").user == "root"
+    host.check_output("timeout 5 sh -c 'until ss -Hltn | grep -q :443; do sleep 0.1; done'")
+    assert ask("/v1/models", "wrong")[0] == 401
 
 
 @pytest.mark.parametrize("root", ["/etc/nginx/warmfleet", "/etc/nginx/warmfleet.staged"])
-def test_secrets_are_for_root_alone(host: Host, root: str) -> None:
+def test_secrets_are_for_nginx_alone(host: Host, root: str) -> None:
     for name in ("server.key", "client.key"):
         key = host.file(f"{root}/tls/{name}")
-        assert (key.user, key.group, key.mode) == ("root", "root", 0o600)
-    assert host.file(f"{root}/tls").mode == 0o700
+        assert (key.user, key.group, key.mode) == ("root", "www-data", 0o640)
+    assert host.file(f"{root}/tls").mode == 0o750
     digests = host.file(f"{root}/api_keys.json")
     assert (digests.user, digests.group, digests.mode) == ("root", "www-data", 0o640)
     assert KEY not in digests.content_string
+
+
+def test_no_secret_can_be_read_by_others(host: Host) -> None:
+    digest = hashlib.sha256(KEY.encode()).hexdigest()
+    grep = f"grep -lsE 'BEGIN [A-Z ]*PRIVATE KEY|{digest}'"
+    search = f"find /etc /run /srv /var -xdev -type f -exec {grep} {{}} +"
+    assert "/etc/nginx/warmfleet/tls/server.key" in host.run(search).stdout
+    assert host.run(f"runuser -u nobody -- {search}").stdout == ""
 
 
 def test_nginx_itself_sees_the_settings(host: Host) -> None:
