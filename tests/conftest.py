@@ -1,13 +1,15 @@
 """What every test starts from."""
 
+import os
 import signal
 
 
 def pytest_configure() -> None:
-    """Take signals as at a terminal: who starts tests in the background may have them ignored.
-
-    Children inherit that, and a child that ignores Ctrl-C or a hangup cannot be seen to act on it.
-    """
+    """Take nothing from who starts the tests that would change what they see."""
+    # Started in the background, signals may be ignored, and children inherit that: one that ignores
+    # Ctrl-C or a hangup cannot be seen to act on it.
+    # Make names the project of this checkout; a test that means another must not get that one.
+    os.environ.pop("WARMFLEET_PROJECT", None)
     for number, handler in (
         (signal.SIGINT, signal.default_int_handler),
         (signal.SIGHUP, signal.SIG_DFL),
