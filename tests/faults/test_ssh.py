@@ -1,5 +1,6 @@
 """SSH that misbehaves: one line in bounded time, on each of the two ways to a host."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,7 +125,8 @@ class TestAnsible:
         ("way", "cause"),
         [
             ("hangs", "timed out"),
-            ("closes early", "closed by"),
+            # Reset, when our hello was not read before the close.
+            ("closes early", "closed by|reset by"),
             ("floods without lines", "banner line too long"),
         ],
     )
@@ -133,7 +135,7 @@ class TestAnsible:
     ) -> None:
         began = time.monotonic()
         with Misbehaving(way) as server:
-            assert cause in self.ask(bench, credentials, server.port)
+            assert re.search(cause, self.ask(bench, credentials, server.port))
         assert time.monotonic() - began < 60
 
     def test_a_new_host_key_is_never_accepted(

@@ -209,7 +209,9 @@ def test_an_interrupt_ends_all_stages_and_starts_no_more(
     program(programs / "codespell", "touch started")
     with script(tmp_path, "check", "types", "yaml", "spelling") as process:
         assert process.stdout
-        children = [int(process.stdout.readline().split()[-1]) for _ in range(2)]
+        lines = [process.stdout.readline() for _ in range(2)]
+        assert all(" child " in line for line in lines), [*lines, process.stdout.read()]
+        children = [int(line.split()[-1]) for line in lines]
         os.kill(process.pid, number)
         assert process.wait(20) == status
         assert process.stdout.read().count("ended, by an interrupt") == 2
