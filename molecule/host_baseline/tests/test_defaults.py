@@ -68,4 +68,6 @@ def test_the_firewall_is_loaded_at_boot_and_bounded_itself(
 
 def test_rules_come_back_when_the_packaged_unit_flushes_all(host: Host) -> None:
     host.check_output("systemctl restart nftables")
+    # That waited for the packaged unit alone; this waits for ours, and starts none that runs.
+    host.check_output("systemctl start warmfleet-firewall")
     host.check_output("nft list table inet warmfleet")
