@@ -4,8 +4,9 @@ from dataclasses import asdict
 
 import click
 
+from warmfleet.cli.change import changing
 from warmfleet.cli.options import environment_argument, json_option
-from warmfleet.cli.output import open_log, print_json, progress_console
+from warmfleet.cli.output import print_json
 from warmfleet.project import Project
 
 __all__ = ["converge"]
@@ -23,14 +24,11 @@ def converge(environment: str, check: bool, diff: bool, limit: str | None, as_js
     With --check nothing is changed and the exit status is 3 when something would change.
     """
     from warmfleet.deploy.hosts import converge_hosts
-    from warmfleet.deploy.operation import operation
-    from warmfleet.deploy.progress import Reporter
     from warmfleet.plan.lock import check_lock
 
     project = Project.find()
     check_lock(project, environment)
-    log_file = open_log(project, environment, "converge")
-    with operation(project, environment), Reporter(progress_console()) as reporter:
+    with changing(project, environment, "converge") as (reporter, log_file):
         result = converge_hosts(project, environment, reporter, check=check, diff=diff, limit=limit)
     if as_json:
         print_json(

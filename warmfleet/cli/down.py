@@ -2,8 +2,9 @@
 
 import click
 
+from warmfleet.cli.change import changing
 from warmfleet.cli.options import environment_argument, json_option
-from warmfleet.cli.output import open_log, print_json, progress_console
+from warmfleet.cli.output import print_json
 from warmfleet.project import Project
 
 __all__ = ["down"]
@@ -15,13 +16,10 @@ __all__ = ["down"]
 def down(environment: str, as_json: bool) -> None:
     """Destroy ENVIRONMENT: its hosts, network, stack and credentials. Its logs stay."""
     from warmfleet.deploy.down import down as take_down
-    from warmfleet.deploy.operation import operation
-    from warmfleet.deploy.progress import Reporter
 
     project = Project.find()
     project.spec_file(environment)
-    log_file = open_log(project, environment, "down")
-    with operation(project, environment), Reporter(progress_console()) as reporter:
+    with changing(project, environment, "down") as (reporter, log_file):
         changes = take_down(project, environment, reporter)
     if as_json:
         print_json({"environment": environment, "resources": changes, "log_file": str(log_file)})

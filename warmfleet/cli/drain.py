@@ -2,8 +2,9 @@
 
 import click
 
+from warmfleet.cli.change import changing
 from warmfleet.cli.options import host_arguments, json_option
-from warmfleet.cli.output import open_log, print_json, progress_console
+from warmfleet.cli.output import print_json
 from warmfleet.project import Project
 
 __all__ = ["drain", "undrain"]
@@ -18,15 +19,12 @@ def drain(environment: str, host: str, as_json: bool) -> None:
     It stays warm, and stays out until `warmfleet undrain`: over restarts, converge and up. Refused
     (exit status 4) when fewer ready replicas would be left than updates.floor of the spec says.
     """
-    from warmfleet.deploy.operation import operation
-    from warmfleet.deploy.progress import Reporter
     from warmfleet.operate.drain import drain as take_out
     from warmfleet.operate.target import Target
 
     project = Project.find()
     target = Target.find(project, environment, host)
-    open_log(project, environment, "drain")
-    with operation(project, environment), Reporter(progress_console()) as reporter:
+    with changing(project, environment, "drain") as (reporter, _):
         result = take_out(target, reporter)
     if as_json:
         print_json(result.model_dump(mode="json"))
@@ -44,15 +42,12 @@ def drain(environment: str, host: str, as_json: bool) -> None:
 @json_option
 def undrain(environment: str, host: str, as_json: bool) -> None:
     """Let HOST of ENVIRONMENT have requests again: at once when it is ready, else when it is."""
-    from warmfleet.deploy.operation import operation
-    from warmfleet.deploy.progress import Reporter
     from warmfleet.operate.drain import undrain as give_back
     from warmfleet.operate.target import Target
 
     project = Project.find()
     target = Target.find(project, environment, host)
-    open_log(project, environment, "undrain")
-    with operation(project, environment), Reporter(progress_console()) as reporter:
+    with changing(project, environment, "undrain") as (reporter, _):
         result = give_back(target, reporter)
     if as_json:
         print_json(result.model_dump(mode="json"))

@@ -17,6 +17,7 @@ __all__ = [
     "open_log",
     "print_error",
     "print_json",
+    "print_serving",
     "progress_console",
     "result_console",
 ]
@@ -27,6 +28,14 @@ _log_file: Path | None = None
 def print_json(value: Any) -> None:
     """Print a result for machines."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_serving(environment: str, host: str, ttft_s: float | None) -> None:
+    """Say how a host answers after an operation; None for one that was drained before it."""
+    if ttft_s is None:
+        click.echo(f"It was drained before and stays so: warmfleet undrain {environment} {host}")
+    else:
+        click.echo(f"It serves: first token {ttft_s:.2f} s after the request.")
 
 
 def print_error(code: str, message: str, *, as_json: bool) -> None:

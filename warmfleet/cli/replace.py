@@ -4,8 +4,9 @@ import sys
 
 import click
 
+from warmfleet.cli.change import changing
 from warmfleet.cli.options import host_arguments, json_option
-from warmfleet.cli.output import open_log, print_json, progress_console
+from warmfleet.cli.output import print_json, print_serving
 from warmfleet.project import Project
 
 __all__ = ["replace"]
@@ -21,8 +22,6 @@ def replace(environment: str, host: str, yes: bool, as_json: bool) -> None:
     A replica is drained first and serves again at the end; the floor of ready replicas is kept.
     Needs --yes, or the host's name typed at a terminal.
     """
-    from warmfleet.deploy.operation import operation
-    from warmfleet.deploy.progress import Reporter
     from warmfleet.operate.replace import replace as replace_host
     from warmfleet.operate.replace import warning_of
     from warmfleet.operate.target import Target
@@ -32,18 +31,14 @@ def replace(environment: str, host: str, yes: bool, as_json: bool) -> None:
     click.echo(warning_of(target), err=True)
     if not yes:
         _must_confirm(host)
-    log_file = open_log(project, environment, "replace")
-    with operation(project, environment), Reporter(progress_console()) as reporter:
+    with changing(project, environment, "replace") as (reporter, log_file):
         result = replace_host(target, reporter)
     if as_json:
         print_json({**result.model_dump(mode="json"), "log_file": str(log_file)})
         return
     tasks = result.tasks
     click.echo(f"{host} is new: {tasks['changed']} of {tasks['ok']} tasks changed something.")
-    if result.answer is None:
-        click.echo(f"It was drained before and stays so: warmfleet undrain {environment} {host}")
-    else:
-        click.echo(f"It serves: first token {result.answer.ttft_s:.2f} s after the request.")
+    print_serving(environment, host, result.answer.ttft_s if result.answer else None)
     click.echo(f"Log: {log_file}")
 
 

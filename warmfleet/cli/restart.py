@@ -2,8 +2,9 @@
 
 import click
 
+from warmfleet.cli.change import changing
 from warmfleet.cli.options import host_arguments, json_option
-from warmfleet.cli.output import open_log, print_json, progress_console
+from warmfleet.cli.output import print_json, print_serving
 from warmfleet.project import Project
 
 __all__ = ["restart"]
@@ -19,22 +20,16 @@ def restart(environment: str, host: str, model: str | None, as_json: bool) -> No
     Ends when HOST has answered a request through the gateway. A host that was drained before stays
     drained, and so does one whose service does not get warm (exit status 1).
     """
-    from warmfleet.deploy.operation import operation
-    from warmfleet.deploy.progress import Reporter
     from warmfleet.operate.restart import restart as restart_host
     from warmfleet.operate.target import Target
 
     project = Project.find()
     target = Target.find(project, environment, host)
-    open_log(project, environment, "restart")
-    with operation(project, environment), Reporter(progress_console()) as reporter:
+    with changing(project, environment, "restart") as (reporter, _):
         result = restart_host(target, model, reporter)
     if as_json:
         print_json(result.model_dump(mode="json"))
         return
     for name, seconds in result.warm_after_s.items():
         click.echo(f"{name} on {host} is warm, {seconds:.1f} s after its restart.")
-    if result.answer is None:
-        click.echo(f"It was drained before and stays so: warmfleet undrain {environment} {host}")
-    else:
-        click.echo(f"It serves: first token {result.answer.ttft_s:.2f} s after the request.")
+    print_serving(environment, host, result.answer.ttft_s if result.answer else None)

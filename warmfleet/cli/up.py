@@ -2,8 +2,9 @@
 
 import click
 
+from warmfleet.cli.change import changing
 from warmfleet.cli.options import environment_argument, json_option
-from warmfleet.cli.output import open_log, print_json, progress_console, result_console
+from warmfleet.cli.output import print_json, result_console
 from warmfleet.project import Project
 
 __all__ = ["up"]
@@ -18,15 +19,12 @@ def up(environment: str, as_json: bool) -> None:
     Runs `pulumi up`, then Ansible, waits until every replica is warm, sends real requests through
     the gateway and prints the cold-start ledger. Running it again changes only what differs.
     """
-    from warmfleet.deploy.operation import operation
-    from warmfleet.deploy.progress import Reporter
     from warmfleet.deploy.render import render_up
     from warmfleet.deploy.up import up as bring_up
 
     project = Project.find()
     project.spec_file(environment)
-    log_file = open_log(project, environment, "up")
-    with operation(project, environment), Reporter(progress_console()) as reporter:
+    with changing(project, environment, "up") as (reporter, log_file):
         result = bring_up(project, environment, reporter, log_file)
     if as_json:
         print_json(result.model_dump(mode="json"))
