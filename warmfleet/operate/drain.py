@@ -88,13 +88,13 @@ def take_out(gateways: Gateways, stage: Stage) -> DrainResult:
         OperationError: a gateway does not follow.
     """
     target, name = gateways.target, gateways.target.host.name
-    hosts = gateways.drained()
+    hosts, agreed = gateways.drained()
     changed = name not in hosts
     unserved: list[str] = []
     if changed:
         unserved = check_floor(gateways)
         hosts = {**hosts, name: note_of_now()}
-    if changed or not gateways.agree():
+    if changed or not agreed:
         gateways.take_out(hosts)
     _await(gateways, drained=True)
     if unserved:
@@ -131,7 +131,7 @@ def take_out(gateways: Gateways, stage: Stage) -> DrainResult:
 def give_back(gateways: Gateways) -> DrainResult:
     """Undrain under a lock that is held."""
     target, name = gateways.target, gateways.target.host.name
-    hosts = gateways.drained()
+    hosts, _ = gateways.drained()
     changed = name in hosts
     if changed:
         gateways.take_out({other: note for other, note in hosts.items() if other != name})

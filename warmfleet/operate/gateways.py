@@ -57,21 +57,15 @@ class Gateways:
         """The one that holds the operators' lock."""
         return self._open[0]
 
-    def drained(self) -> dict[str, Any]:
-        """Return the hosts that any gateway has taken out, each with its note.
+    def drained(self) -> tuple[dict[str, Any], bool]:
+        """Return the hosts that any gateway has taken out, each with its note; and whether all did.
 
         Raises:
             OperationError: a file cannot be read, or is damaged.
         """
-        hosts: dict[str, Any] = {}
-        for host, tunnel in self._open:
-            hosts |= self._read(host, tunnel)
-        return hosts
-
-    def agree(self) -> bool:
-        """Tell whether all gateways have taken out the same hosts."""
-        found = [self._read(host, tunnel).keys() for host, tunnel in self._open]
-        return all(names == found[0] for names in found)
+        found = [self._read(host, tunnel) for host, tunnel in self._open]
+        hosts = {name: note for one in found for name, note in one.items()}
+        return hosts, all(one.keys() == hosts.keys() for one in found)
 
     def take_out(self, hosts: dict[str, Any]) -> None:
         """Make these, and no others, the hosts that get no traffic.

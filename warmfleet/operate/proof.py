@@ -3,12 +3,13 @@
 from pydantic import BaseModel, ConfigDict
 
 from warmfleet.deploy.probe import Answer, Endpoint
-from warmfleet.deploy.progress import Stage
+from warmfleet.deploy.progress import Reporter, Stage
 from warmfleet.errors import EndpointError, OperationError
+from warmfleet.operate.drain import give_back
 from warmfleet.operate.gateways import Gateways
 from warmfleet.operate.target import Target
 
-__all__ = ["ProofAnswer", "await_ready", "prove_answer"]
+__all__ = ["ProofAnswer", "await_ready", "prove_answer", "serve_again"]
 
 _QUESTION = "In one sentence: is anybody there?"
 _TOKENS = 16
@@ -43,6 +44,21 @@ def await_ready(gateways: Gateways) -> None:
         f"see: warmfleet status {target.environment}"
     )
     raise OperationError(msg)
+
+
+def serve_again(gateways: Gateways, target: Target, reporter: Reporter) -> ProofAnswer:
+    """Undrain a host that is ready, under a lock that is held, and see it answer.
+
+    ``target`` is the host as it is now: one that was made anew has another key.
+
+    Raises:
+        OperationError: a gateway does not follow.
+        EndpointError: it does not answer requests.
+    """
+    with reporter.stage("undrain"):
+        give_back(gateways)
+    with reporter.stage("answer") as stage:
+        return prove_answer(target, stage)
 
 
 def prove_answer(target: Target, stage: Stage) -> ProofAnswer:

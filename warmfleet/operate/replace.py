@@ -8,10 +8,10 @@ from pydantic import BaseModel, ConfigDict
 from warmfleet.deploy.hosts import converge_hosts
 from warmfleet.deploy.progress import Reporter, Stage
 from warmfleet.errors import HostUnreachableError, OperationError
-from warmfleet.operate.drain import give_back, left_drained, take_out
+from warmfleet.operate.drain import left_drained, take_out
 from warmfleet.operate.gateways import Gateways
 from warmfleet.operate.lock import operators_lock
-from warmfleet.operate.proof import ProofAnswer, await_ready, prove_answer
+from warmfleet.operate.proof import ProofAnswer, await_ready, prove_answer, serve_again
 from warmfleet.operate.target import Target
 from warmfleet.plan.lock import check_lock
 from warmfleet.provider.image import ensure_image
@@ -67,12 +67,7 @@ def _replace_replica(target: Target, reporter: Reporter) -> ReplaceResult:
         with left_drained(target, reporter):
             fresh, resources, tasks = _make_anew(target, reporter, {})
             await_ready(gateways)
-        answer = None
-        if not was_drained:
-            with reporter.stage("undrain"):
-                give_back(gateways)
-            with reporter.stage("answer") as stage:
-                answer = prove_answer(fresh, stage)
+        answer = None if was_drained else serve_again(gateways, fresh, reporter)
     return _result(target, resources, tasks, answer, drained=was_drained)
 
 
@@ -90,7 +85,8 @@ def _drained_at(target: Target, stage: Stage) -> dict[str, Any]:
     doing = f"replace {target.host.name}"
     try:
         with Gateways.open(target) as gateways, operators_lock(gateways, doing):
-            return gateways.drained()
+            hosts, _ = gateways.drained()
+            return hosts
     except (HostUnreachableError, OperationError) as error:
         stage.update(f"{error}; it is replaced all the same, and hosts that were drained serve")
         return {}

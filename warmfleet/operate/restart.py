@@ -4,10 +4,10 @@ from pydantic import BaseModel, ConfigDict
 
 from warmfleet.deploy.progress import Reporter
 from warmfleet.errors import NameUnknownError
-from warmfleet.operate.drain import give_back, left_drained, take_out
+from warmfleet.operate.drain import left_drained, take_out
 from warmfleet.operate.gateways import Gateways
 from warmfleet.operate.lock import operators_lock
-from warmfleet.operate.proof import ProofAnswer, await_ready, prove_answer
+from warmfleet.operate.proof import ProofAnswer, await_ready, serve_again
 from warmfleet.operate.service import restart_service
 from warmfleet.operate.target import Target
 from warmfleet.telemetry.tunnel import Tunnel
@@ -55,12 +55,7 @@ def restart(target: Target, model: str | None, reporter: Reporter) -> RestartRes
                 warm[one] = round(restart_service(target, tunnel, one, stage), 3)
                 stage.update(f"{one} is warm after {warm[one]:.1f} s")
             await_ready(gateways)
-        answer = None
-        if not was_drained:
-            with reporter.stage("undrain"):
-                give_back(gateways)
-            with reporter.stage("answer") as stage:
-                answer = prove_answer(target, stage)
+        answer = None if was_drained else serve_again(gateways, target, reporter)
     return RestartResult(
         environment=target.environment,
         host=name,

@@ -1,6 +1,7 @@
 """The inference services of a host: restart them and see each warm again."""
 
 import re
+import ssl
 import time
 
 from warmfleet.deploy.progress import Stage
@@ -34,12 +35,13 @@ def restart_service(target: Target, tunnel: Tunnel, model: str, stage: Stage) ->
     unit = f"warmfleet-inference@{model}.service"
     began = time.monotonic()
     looked = began
+    tls = client_context(target.credentials)
     port = ADMIN_PORT + [one.name for one in target.plan.models].index(model)
 
     def look() -> None:
         nonlocal looked
         if time.monotonic() - looked >= _LOOK_S:
-            state = _state(target, tunnel, port)
+            state = _state(target, tunnel, tls, port)
             looked = time.monotonic()
             stage.update(f"{model} is {state}, after {looked - began:.0f} s", passing=True)
 
@@ -53,11 +55,12 @@ def restart_service(target: Target, tunnel: Tunnel, model: str, stage: Stage) ->
     )
     if done.status == 0:
         return time.monotonic() - began
-    lines = _journal(target, tunnel, unit)
+    mask = masking(target.credentials)
+    lines = [mask(line) for line in _journal(target, tunnel, unit)]
     for line in lines:
         stage.update(line)
     found = [match["reason"] for line in lines if (match := _REASON.search(line))]
-    said = masking(target.credentials)(done.stdout.strip().splitlines()[0] if done.stdout else "")
+    said = mask(done.stdout.strip().splitlines()[0] if done.stdout else "")
     reason = found[-1] if found else lines[-1] if lines else said or "no reason given"
     msg = (
         f"{model} on {target.host.name} did not get warm: {reason}; see: "
@@ -66,9 +69,8 @@ def restart_service(target: Target, tunnel: Tunnel, model: str, stage: Stage) ->
     raise OperationError(msg)
 
 
-def _state(target: Target, tunnel: Tunnel, port: int) -> str:
+def _state(target: Target, tunnel: Tunnel, tls: ssl.SSLContext, port: int) -> str:
     try:
-        tls = client_context(target.credentials)
         _, answer = tunnel.get_json(target.host.private_address, port, "/readyz", tls)
     except HostUnreachableError:
         return "starting"
@@ -80,5 +82,4 @@ def _journal(target: Target, tunnel: Tunnel, unit: str) -> list[str]:
     command = ["journalctl", "--no-pager", "--quiet", "--output=cat", f"--unit={unit}"]
     command.append(f"--lines={_JOURNAL_LINES}")
     done = run_remote(tunnel, target.host, command, limit_s=_COMMAND_LIMIT_S)
-    mask = masking(target.credentials)
-    return [mask(line) for line in done.stdout.splitlines() if line.strip()]
+    return [line for line in done.stdout.splitlines() if line.strip()]
