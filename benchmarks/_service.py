@@ -24,13 +24,14 @@ from warmfleet.plan.lock import read_lock
 from warmfleet.plan.models import ModelPlan
 from warmfleet.project import Project
 from warmfleet.stack.credentials import Credentials
+from warmfleet.telemetry.tls_stream import client_context
 
 HOST = "127.0.0.1"
 REPLICA = "replica-1"
 _READY_S = 300.0
 _STOP_S = 60.0
 _POLL_S = 0.02
-_ENGINE = re.compile(r"event=engine_ready \w+=(\S+) pid=(\d+)")
+_ENGINE = re.compile(r"event=engine_ready socket=(\S+) pid=(\d+)")
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def running(settings: dict[str, Any], credentials: Credentials | None = None) ->
             **({} if credentials is None else {"tls": _server_files(credentials)}),
         }
         file.write_text(json.dumps(addressed))
-        tls = None if credentials is None else client_tls(credentials)
+        tls = None if credentials is None else client_context(credentials)
         log = Path(folder) / "log"
         began = time.perf_counter()
         with (
@@ -107,7 +108,7 @@ def running(settings: dict[str, Any], credentials: Credentials | None = None) ->
                     int(found[2]),
                     admin_port,
                     wall_s,
-                    Target("engine", _address(found[1]), False),
+                    Target("engine", Path(found[1]), keeps=False),
                     Target(
                         "service", (HOST, traffic_port), keeps=True, tls=tls, server_name=REPLICA
                     ),
@@ -149,13 +150,6 @@ def fake_settings(slots: int, **options: Any) -> dict[str, Any]:
     return settings
 
 
-def client_tls(credentials: Credentials) -> ssl.SSLContext:
-    """Return what a gateway shows to replicas, and trusts."""
-    context = ssl.create_default_context(cafile=str(credentials.fleet_ca_file))
-    context.load_cert_chain(credentials.client_certificate_file, credentials.client_key_file)
-    return context
-
-
 def _settings(kind: str, path: Path, engine: dict[str, Any]) -> dict[str, Any]:
     model = lab_model()
     return {
@@ -193,13 +187,6 @@ def _server_files(credentials: Credentials) -> dict[str, str]:
         "key": str(credentials.replica_key_file(REPLICA)),
         "client_ca": str(credentials.fleet_ca_file),
     }
-
-
-def _address(found: str) -> tuple[str, int] | Path:
-    if not found.startswith("http://"):
-        return Path(found)
-    host, _, port = found.removeprefix("http://").partition(":")
-    return host, int(port)
 
 
 def _wait_ready(process: subprocess.Popen[bytes], status: Callable[[], int], log: Path) -> None:
