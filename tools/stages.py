@@ -299,7 +299,9 @@ def _keep_sudo() -> None:
 
 
 def _show(line: str) -> None:
-    print(line, flush=True)
+    # In one piece: print() writes the line and its end apart, and another stage's comes between.
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

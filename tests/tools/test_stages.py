@@ -199,6 +199,18 @@ def test_a_command_of_the_lab_ends_in_its_own_time(
         assert process.stdout.read() == "in order\n"
 
 
+def test_lines_of_stages_side_by_side_stay_whole(tmp_path: Path) -> None:
+    for name in ("mypy", "yamllint"):
+        program(tmp_path / ".venv" / "bin" / name, "seq 3000")
+    with script(tmp_path, "check", "types", "yaml") as process:
+        assert process.stdout
+        shown = process.stdout.read().splitlines()
+    for stage in ("types", "yaml"):
+        assert [line for line in shown if line.startswith(f"[{stage}]")] == [
+            f"[{stage}] {number}" for number in range(1, 3001)
+        ]
+
+
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupt_ends_all_stages_and_starts_no_more(
     tmp_path: Path, number: signal.Signals, status: int
