@@ -13,6 +13,7 @@ ROOMS = [
     "spec",
     "catalog",
     "resolve",
+    "sizing",
     "plan",
     "provider",
     "stack",
