@@ -162,6 +162,21 @@ def test_a_key_that_is_not_let_in(
     assert "it does not let in the key" in str(status.error)
 
 
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_text("cut")])
+def test_certificates_that_an_older_fleet_never_had(
+    start_host: StartHost,
+    plan: FleetPlan,
+    credentials: Credentials,
+    damage: Callable[[Path], object],
+) -> None:
+    host, _ = start_host("replica-1", {})
+    damage(credentials.client_certificate_file)
+    status = only(scrape_replicas(fleet(host), plan, credentials))
+    assert status.state == "unreachable"
+    assert f"run `warmfleet up {credentials.folder.name}`" in str(status.error)
+    assert "\n" not in str(status.error)
+
+
 def test_closed_port_names_host_and_address(plan: FleetPlan, credentials: Credentials) -> None:
     key = " ".join(credentials.ssh_public_key.split()[:2])
     host = HostOutput(

@@ -61,7 +61,7 @@ def build_inventory(
             ports = HostInputs(host_baseline_ports=_ports(plan, site, host))
             variables[host.name] |= ports.model_dump(mode="json", exclude_none=True)
             if host.role is HostRole.REPLICA:
-                inputs = _replica_inputs(plan, host, wheelhouse, weights)
+                inputs = _replica_inputs(plan, site, host, wheelhouse, weights)
                 variables[host.name] |= inputs.model_dump(mode="json")
             else:
                 gateway = _gateway_inputs(plan, site)
@@ -103,7 +103,11 @@ def _ports(plan: FleetPlan, site: SiteOutput, host: HostOutput) -> list[Port]:
 
 
 def _replica_inputs(
-    plan: FleetPlan, host: HostOutput, wheelhouse: Release, weights: Mapping[str, Path]
+    plan: FleetPlan,
+    site: SiteOutput,
+    host: HostOutput,
+    wheelhouse: Release,
+    weights: Mapping[str, Path],
 ) -> ReplicaInputs:
     return ReplicaInputs(
         model_store_root=str(MODEL_ROOT),
@@ -120,6 +124,9 @@ def _replica_inputs(
         inference_service_wheelhouse=str(wheelhouse.path),
         inference_service_requirement=wheelhouse.requirement,
         inference_service_release=wheelhouse.digest,
+        inference_service_gateways=_names(site.hosts, HostRole.GATEWAY),
+        inference_service_gateway_admin_port=GATEWAY_ADMIN_PORT,
+        inference_service_floor=plan.updates.floor,
     )
 
 

@@ -105,6 +105,9 @@ class ReplicaInputs(_Inputs):
     inference_service_wheelhouse: str
     inference_service_requirement: str
     inference_service_release: str
+    inference_service_gateways: list[str]
+    inference_service_gateway_admin_port: int
+    inference_service_floor: int
 
 
 class ProxyReplica(_Inputs):

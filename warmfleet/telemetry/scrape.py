@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from warmfleet.errors import HostUnreachableError
+from warmfleet.errors import HostUnreachableError, StackError
 from warmfleet.inventory.service import ADMIN_PORT
 from warmfleet.plan.models import FleetPlan
 from warmfleet.stack.credentials import Credentials
@@ -81,7 +81,7 @@ def _scrape_host(
             tls = client_context(credentials)
             for index, model in enumerate(models):
                 yield _scrape_service(tunnel, tls, host, model, ADMIN_PORT + index)
-    except HostUnreachableError as error:
+    except (HostUnreachableError, StackError) as error:
         for model in models:
             yield ReplicaStatus(host=host.name, model=model, state=UNREACHABLE, error=str(error))
 

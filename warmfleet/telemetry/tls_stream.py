@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from warmfleet.errors import StackError
 from warmfleet.stack.credentials import Credentials
 
 __all__ = ["TlsStream", "client_context"]
@@ -21,10 +22,20 @@ def client_context(credentials: Credentials) -> ssl.SSLContext:
     """Return what a client needs that replicas let in.
 
     Raises:
-        OSError: a file is missing or damaged.
+        StackError: a file is missing or damaged.
     """
-    context = ssl.create_default_context(cafile=str(credentials.fleet_ca_file))
-    context.load_cert_chain(credentials.client_certificate_file, credentials.client_key_file)
+    ca, certificate = credentials.fleet_ca_file, credentials.client_certificate_file
+    try:
+        context = ssl.create_default_context(cafile=str(ca))
+        context.load_cert_chain(certificate, credentials.client_key_file)
+    except OSError as error:
+        # Python names neither file here. Older fleets have none of them.
+        environment = credentials.folder.name
+        msg = (
+            f"credentials of {environment}: {ca} and {certificate} with its key: {error.strerror}; "
+            f"needed: certificates that replicas trust; run `warmfleet up {environment}`"
+        )
+        raise StackError(msg) from error
     return context
 
 
