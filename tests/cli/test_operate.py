@@ -20,7 +20,7 @@ def test_a_host_that_is_not_there_is_told_with_the_nearest(
     result = run(verb, "test", "replica-9")
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: environment test has no host 'replica-9'; did you mean replica-2?\n"
+        "error: environment test has no host 'replica-9'; did you mean 'replica-2'?\n"
     )
     other = run(verb, "test", "db", "--json")
     assert other.exit_code == 2

@@ -1,8 +1,8 @@
 """The host that an operator names, and what is around it."""
 
-import difflib
 from dataclasses import dataclass
 
+from inference_app.problems import nearest
 from warmfleet.errors import NameUnknownError, OperationRefusedError, StackError
 from warmfleet.inventory.ssh import write_known_hosts
 from warmfleet.plan.lock import read_lock
@@ -79,7 +79,6 @@ class Target:
 def _must_be_one_of(name: str, names: list[str], environment: str) -> None:
     if name in names:
         return
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]}?" if near else f"hosts: {', '.join(names)}"
-    msg = f"environment {environment} has no host {name!r}; {hint}"
+    hint = nearest(name, names) or f"; hosts: {', '.join(names)}"
+    msg = f"environment {environment} has no host {name!r}{hint}"
     raise NameUnknownError(msg)

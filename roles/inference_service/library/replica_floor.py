@@ -39,7 +39,7 @@ def main() -> None:
     host, floor = module.params["host"], module.params["floor"]
     deadline = time.monotonic() + module.params["wait_s"]
     while True:
-        replicas = replicas_of(f"http://127.0.0.1:{module.params['port']}/replicas")
+        replicas = replicas_of(module.params["port"])
         if not (short := below_floor(replicas or [], host, floor)):
             module.exit_json(changed=False, asked=replicas is not None)
         if time.monotonic() > deadline:
@@ -47,10 +47,12 @@ def main() -> None:
         time.sleep(POLL_S)
 
 
-def replicas_of(url):
+def replicas_of(port):
     """Return the list of replicas; None when no proxy answers, or one older than this question."""
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_S) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/replicas", timeout=TIMEOUT_S
+        ) as answer:
             found = json.load(answer)
     except (OSError, ValueError):
         return None
