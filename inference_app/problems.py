@@ -20,6 +20,7 @@ __all__ = ["FieldPath", "nearest", "parsed", "problems", "read_json", "shown", "
 FieldPath = tuple[str | int, ...]
 
 _NEEDED: Final = "; needed "
+_TAG_ERRORS: Final = {"union_tag_invalid", "union_tag_not_found"}
 
 
 def problems(error: ValidationError, model: type[BaseModel], value: Any) -> dict[FieldPath, str]:
@@ -134,19 +135,27 @@ def _place(value: Any, detail: ErrorDetails) -> FieldPath:
     context = detail.get("ctx", {})
     if "path" in context:
         return parsed(str(context["path"]))
-    return _real_path(value, detail["loc"], missing=detail["type"] == "missing")
+    where = _real_path(value, detail["loc"], missing=detail["type"] == "missing")
+    return (*where, _tag_field(detail)) if detail["type"] in _TAG_ERRORS else where
 
 
 def _sentence(model: type[BaseModel], where: FieldPath, detail: ErrorDetails) -> str:
     kind, context, found = detail["type"], detail.get("ctx", {}), shown(detail["input"])
     if kind == "extra_forbidden":
-        forms = _models_at(model, where[:-1])
+        forms = _of_tag(_models_at(model, where[:-1]), detail["loc"])
         known = [name for form in forms for name in form.model_fields]
         if where[-1] in known:  # of another member of the union
             fields = " or ".join(" and ".join(form.model_fields) for form in forms)
             return f"found beside fields that it does not go with; needed {fields}"
         hint = nearest(where[-1], known) or f"; known here: {', '.join(known)}"
         return f"unknown field{hint}"
+    if kind in _TAG_ERRORS:
+        tags = [tag.strip("'") for tag in str(context.get("expected_tags", "")).split(", ")]
+        if kind == "union_tag_not_found":
+            holder = _description(model, where[:-1])
+            return f"missing: tells apart {holder}" if holder else "missing"
+        needed = " or ".join(", ".join(map(repr, tags)).rsplit(", ", 1))
+        return f"found {shown(context['tag'])}; needed {needed}{nearest(context['tag'], tags)}"
     if kind == "missing":
         about = _description(model, where)
         return f"missing: {about}" if about else "missing"
@@ -202,6 +211,11 @@ def _real_path(value: Any, loc: tuple[int | str, ...], *, missing: bool) -> Fiel
     return tuple(path)
 
 
+def _tag_field(detail: ErrorDetails) -> str:
+    """Return the field that tells the members of a union apart."""
+    return str(detail.get("ctx", {})["discriminator"]).strip("'")
+
+
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, list) else 0
 
@@ -225,6 +239,18 @@ def _models_at(model: type[BaseModel], where: FieldPath) -> list[type[BaseModel]
         ]
         models = [inner for annotation in annotations for inner in _models_in(annotation)]
     return models
+
+
+def _of_tag(models: list[type[BaseModel]], loc: tuple[int | str, ...]) -> list[type[BaseModel]]:
+    """Return those whose own field has the tag by which pydantic took one of a union; else all."""
+    tagged = [
+        model
+        for model in models
+        for field in model.model_fields.values()
+        if typing.get_origin(field.annotation) is typing.Literal
+        and typing.get_args(field.annotation) == loc[-2:-1]
+    ]
+    return tagged or models
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

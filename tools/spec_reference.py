@@ -13,6 +13,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterator
+from datetime import date
 from decimal import Decimal
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -36,7 +37,7 @@ END = "<!-- END SPEC -->"
 INTRODUCTION = """\
 # Spec reference
 
-Written by `make docs` from the models in `warmfleet/spec/models.py`; change those, not this page.
+Written by `make docs` from the models in `warmfleet/spec/`; change those, not this page.
 A complete example with comments is [stacks/specs/lab.yaml](../stacks/specs/lab.yaml).
 Editors complete and check the YAML with [stacks/specs/schema.json](../stacks/specs/schema.json).
 
@@ -44,7 +45,9 @@ Editors complete and check the YAML with [stacks/specs/schema.json](../stacks/sp
 - A field without a value is planned; `warmfleet plan` shows what was chosen and why.
 - Every problem of a spec is reported at once, each with its file and line."""
 
-_PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+_PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false"} | {
+    date: "a day such as 2027-06-30"
+}
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
@@ -156,7 +159,7 @@ def _name(kind: Any) -> str:
         return "private network, /16 to /27"
     if issubclass(kind, BaseModel):
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
-    return str(kind.what) if issubclass(kind, Quantity) else _PLAIN[kind]
+    return _PLAIN.get(kind) or str(kind.what)
 
 
 def _bounds(metadata: list[Any]) -> Iterator[str]:
@@ -174,8 +177,10 @@ def _default(field: FieldInfo) -> str:
     default = field.default
     if default is None:
         return "none"
-    if default is PydanticUndefined or isinstance(default, BaseModel):
+    if default is PydanticUndefined or default == () or isinstance(default, BaseModel):
         return "optional"
+    if isinstance(default, bool):
+        return f"`{str(default).lower()}`"
     return f"`{default}`"
 
 

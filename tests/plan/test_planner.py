@@ -148,7 +148,7 @@ def _plan_or_none(planning, load, engine) -> FleetPlan | None:
 
 
 def test_the_digest_is_of_the_meaning_not_the_layout(planning, tmp_path) -> None:
-    from warmfleet.plan.planner import spec_digest
+    from warmfleet.plan.digest import spec_digest
     from warmfleet.spec.load import load_spec
 
     text = planning.base.read_text()

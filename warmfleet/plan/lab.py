@@ -1,71 +1,183 @@
-"""Hosts of the lab: a gateway and replicas in one private network, ports on loopback only."""
+"""The lab: containers on this machine, at the speed that was measured there."""
 
-from ipaddress import IPv4Network
+from pathlib import PurePosixPath
 
-from warmfleet.catalog.models import HostSize
+from warmfleet.catalog.models import Catalog, Engine, HostSize
 from warmfleet.errors import PlanRefusedError
-from warmfleet.plan.models import EndpointPlan, HostPlan, HostRole
-from warmfleet.spec.models import LabPlacement
+from warmfleet.plan.bandwidth import plan_bandwidth
+from warmfleet.plan.choice import Choice
+from warmfleet.plan.digest import spec_digest
+from warmfleet.plan.lab_engine import choose_engine, choose_precision, model_must_offer
+from warmfleet.plan.lab_hosts import lab_endpoint, lab_hosts
+from warmfleet.plan.limits import choose_in_flight, plan_limits
+from warmfleet.plan.load import choose_floor, choose_replicas, choose_slots, ttft_must_fit
+from warmfleet.plan.memory import choose_replica_memory
+from warmfleet.plan.models import (
+    EngineKind,
+    EnginePlan,
+    FileSource,
+    FleetPlan,
+    HostPlan,
+    HostRole,
+    ModelPlan,
+    PackageSource,
+    Scalar,
+    SitePlan,
+    UpdatesPlan,
+)
+from warmfleet.plan.promises import plan_slo
+from warmfleet.plan.region import choose_region
+from warmfleet.plan.speed import speed_of
+from warmfleet.plan.waiting import plan_timeouts
+from warmfleet.plan.warmup import plan_warmup
+from warmfleet.resolve.facts import Facts, ModelFacts
+from warmfleet.spec.models import FleetSpec, ModelSpec
+from warmfleet.spec.placement import LabPlacement
 
-__all__ = ["lab_endpoint", "lab_hosts"]
-
-_LOOPBACK = "127.0.0.1"
-_SSH, _HTTPS = 22, 443
-
-# Offsets in the subnet; the network itself takes .1 for the machine that the hosts run on.
-_GATEWAY, _FIRST_REPLICA = 2, 11
+__all__ = ["plan_lab"]
 
 
-def lab_endpoint(placement: LabPlacement) -> EndpointPlan:
-    """Return where clients on this machine connect."""
-    return EndpointPlan(
-        address=_LOOPBACK, port=placement.port, server_names=["localhost", _LOOPBACK]
+def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Catalog) -> FleetPlan:
+    """Plan the lab; raises as plan_fleet does."""
+    model, found = _only_model(spec, facts)
+    model_must_offer(model, found)
+    engine, kind = choose_engine(model, found, catalog)
+    speed = speed_of(engine.kind, found.shape, found.weights, catalog)
+    ttft_must_fit(spec, speed)
+    slots = choose_slots(spec.traffic.callers, speed, catalog.peaks)
+    replicas = choose_replicas(spec, placement, speed)
+    floor = choose_floor(spec, replicas.value)
+    region = choose_region(facts.users, catalog)
+    line = plan_bandwidth(spec.traffic.callers, region.value, catalog)
+    memory = choose_replica_memory(
+        found.shape,
+        found.weights,
+        engine,
+        catalog.lab,
+        context=model.context.tokens,
+        slots=slots.value,
+    )
+    cpus = _choose_cpus(engine, catalog)
+    warmup = plan_warmup(
+        spec.traffic.callers,
+        spec.slo,
+        speed,
+        slots=slots.value,
+        noise=catalog.lab.probe_noise,
+    )
+    output = model.max_output.tokens
+    timeouts = plan_timeouts(
+        speed.request_s(model.context.tokens - output, output, slots.value),
+        speed="measured",
+        source=speed.source,
+        budget_s=warmup.plan.budget_s,
+        gap_s=None if replicas.value > 1 else spec.slo.cold_start.seconds,
+    )
+    hosts = lab_hosts(
+        placement,
+        replicas=replicas.value,
+        gateway=catalog.lab.gateway,
+        replica=HostSize(cpus=cpus.value, memory_mb=memory.value),
+    )
+    site = SitePlan(
+        name=region.value,
+        region=region.value,
+        subnet=str(placement.subnet),
+        hosts=hosts,
+        bandwidth=line.plan,
+    )
+    first_replica = next(index for index, host in enumerate(hosts) if host.role is HostRole.REPLICA)
+    replica_at = f"sites[0].hosts[{first_replica}]"
+    precision = choose_precision(model, found)
+    return FleetPlan(
+        catalog_version=catalog.version,
+        spec_sha256=spec_digest(spec),
+        environment=spec.name,
+        kind=placement.kind,
+        endpoint=lab_endpoint(placement),
+        sites=[site],
+        models=[
+            ModelPlan(
+                name=model.name,
+                task=model.task,
+                source=_source(found),
+                file_name=PurePosixPath(found.path or found.weights.file).name,
+                size_bytes=found.weights.size_bytes,
+                sha256=found.weights.sha256,
+                precision=precision.value,
+                engine=EnginePlan(
+                    kind=EngineKind(engine.kind),
+                    context_tokens=model.context.tokens,
+                    slots=slots.value,
+                    threads=engine.threads,
+                    batch_tokens=engine.batch_tokens,
+                    options=model.engine.options,
+                ),
+                warmup=warmup.plan,
+                limits=plan_limits(model, slots.value),
+            )
+        ],
+        timeouts=timeouts.chain,
+        slo=plan_slo(spec.slo),
+        updates=UpdatesPlan(floor=floor.value),
+        decisions=[
+            region.decision("sites[0].region"),
+            line.line.decision("sites[0].bandwidth.line"),
+            line.committed.decision("sites[0].bandwidth.committed_mbps"),
+            line.burst.decision("sites[0].bandwidth.burst_mbps"),
+            _explain_hosts(hosts, replicas).decision("sites[0].hosts"),
+            memory.decision(f"{replica_at}.memory_mb"),
+            cpus.decision(f"{replica_at}.cpus"),
+            precision.decision("models[0].precision"),
+            kind.decision("models[0].engine.kind"),
+            slots.decision("models[0].engine.slots"),
+            _explain_batch(engine).decision("models[0].engine.batch_tokens"),
+            warmup.shapes.decision("models[0].warmup.shapes"),
+            warmup.ratio.decision("models[0].warmup.ratio"),
+            warmup.budget.decision("models[0].warmup.budget_s"),
+            choose_in_flight(slots.value).decision("models[0].limits.max_in_flight"),
+            *timeouts.decisions,
+            floor.decision("updates.floor"),
+        ],
     )
 
 
-def lab_hosts(
-    placement: LabPlacement, *, replicas: int, gateway: HostSize, replica: HostSize
-) -> list[HostPlan]:
-    """Return all hosts; host ``n`` has SSH on the loopback port ``ssh_port + n``.
-
-    Raises:
-        PlanRefusedError: the endpoint's port is one of the SSH ports, or those leave the range.
-    """
-    ssh_ports = range(placement.ssh_port, placement.ssh_port + replicas + 1)
-    if placement.port in ssh_ports:
+def _only_model(spec: FleetSpec, facts: Facts) -> tuple[ModelSpec, ModelFacts]:
+    if len(spec.models) > 1:
         msg = (
-            f"placement.port: {placement.port} is one of the SSH ports {ssh_ports[0]} to "
-            f"{ssh_ports[-1]}; nearest: {ssh_ports[-1] + 1}"
+            f"models: {len(spec.models)} models, but a replica of the lab serves one "
+            f"({len(spec.models) - 1} too many); nearest: one environment for each"
         )
         raise PlanRefusedError(msg)
-    if ssh_ports[-1] > 65535:
-        msg = (
-            f"placement.ssh_port: {len(ssh_ports)} hosts from {placement.ssh_port} on need port "
-            f"{ssh_ports[-1]}; nearest: {65535 - replicas}"
-        )
-        raise PlanRefusedError(msg)
-    return [
-        HostPlan(
-            name="gw-1",
-            role=HostRole.GATEWAY,
-            cpus=gateway.cpus,
-            memory_mb=gateway.memory_mb,
-            private_address=_address(placement.subnet, _GATEWAY),
-            published_ports={_SSH: ssh_ports[0], _HTTPS: placement.port},
-        ),
-        *(
-            HostPlan(
-                name=f"replica-{index + 1}",
-                role=HostRole.REPLICA,
-                cpus=replica.cpus,
-                memory_mb=replica.memory_mb,
-                private_address=_address(placement.subnet, _FIRST_REPLICA + index),
-                published_ports={_SSH: ssh_ports[index + 1]},
-            )
-            for index in range(replicas)
-        ),
-    ]
+    return spec.models[0], facts.models[0]
 
 
-def _address(subnet: IPv4Network, offset: int) -> str:
-    return str(subnet.network_address + offset)
+def _explain_hosts(hosts: list[HostPlan], replicas: Choice[int]) -> Choice[list[Scalar]]:
+    names: list[Scalar] = [host.name for host in hosts]
+    reason = f"a gateway and {replicas.value} replicas: {replicas.reason}"
+    return Choice(names, reason, replicas.inputs, replicas.source)
+
+
+def _choose_cpus(engine: Engine, catalog: Catalog) -> Choice[float]:
+    extra = catalog.lab.replica_extra_cpus
+    return Choice(
+        engine.threads + extra,
+        f"{engine.threads} for the engine's threads and {extra:g} for the service in front",
+        {"threads": engine.threads, "service": extra},
+        f"{engine.source}; {catalog.lab.source}",
+    )
+
+
+def _explain_batch(engine: Engine) -> Choice[int]:
+    return Choice(
+        engine.batch_tokens,
+        "prompt tokens of one step: a client that leaves stops its prompt after one",
+        {},
+        engine.source,
+    )
+
+
+def _source(found: ModelFacts) -> PackageSource | FileSource:
+    if found.path is not None:
+        return FileSource(path=found.path)
+    return PackageSource(package=found.weights.package, file=found.weights.file)

@@ -7,7 +7,8 @@ from warmfleet.catalog.models import Peaks
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.speed import Speed
-from warmfleet.spec.models import MAX_LAB_REPLICAS, CallerSpec, FleetSpec
+from warmfleet.spec.models import CallerSpec, FleetSpec
+from warmfleet.spec.placement import MAX_LAB_REPLICAS, LabPlacement
 
 __all__ = [
     "TARGET_UTILISATION",
@@ -39,7 +40,7 @@ def choose_slots(callers: Sequence[CallerSpec], speed: Speed, peaks: Peaks) -> C
     )
 
 
-def choose_replicas(spec: FleetSpec, speed: Speed) -> Choice[int]:
+def choose_replicas(spec: FleetSpec, placement: LabPlacement, speed: Speed) -> Choice[int]:
     """Choose the number of replicas, or keep the one that the spec asks for.
 
     Raises:
@@ -50,9 +51,9 @@ def choose_replicas(spec: FleetSpec, speed: Speed) -> Choice[int]:
     spare = 1 if spec.slo.availability.percent > _SPARE_ABOVE_PERCENT else 0
     floor = spec.updates.floor or 0
     needed = max(carry + spare, floor + 1)
-    asked = spec.placement.replicas
-    _must_suffice(spec, busy=busy, carry=carry, spare=spare)
-    _must_leave(spec, floor)
+    asked = placement.replicas
+    _must_suffice(spec, asked, busy=busy, carry=carry, spare=spare)
+    _must_leave(asked, floor)
     arithmetic = (
         f"peak load keeps {busy:.2f} replicas busy, at most {TARGET_UTILISATION:.0%} each: {carry}"
     )
@@ -102,9 +103,10 @@ def ttft_must_fit(spec: FleetSpec, speed: Speed) -> None:
         raise PlanRefusedError(msg)
 
 
-def _must_suffice(spec: FleetSpec, *, busy: float, carry: int, spare: int) -> None:
+def _must_suffice(
+    spec: FleetSpec, asked: int | None, *, busy: float, carry: int, spare: int
+) -> None:
     needed = carry + spare
-    asked = spec.placement.replicas
     limit = MAX_LAB_REPLICAS if asked is None else asked
     if needed <= limit:
         return
@@ -127,9 +129,8 @@ def _must_suffice(spec: FleetSpec, *, busy: float, carry: int, spare: int) -> No
     raise PlanRefusedError(msg)
 
 
-def _must_leave(spec: FleetSpec, floor: int) -> None:
+def _must_leave(asked: int | None, floor: int) -> None:
     """Refuse a floor that no operation could keep, rather than every operation later."""
-    asked = spec.placement.replicas
     limit = MAX_LAB_REPLICAS if asked is None else asked
     if floor < limit:
         return

@@ -1,12 +1,28 @@
 """How long requests take on one replica, from the measured rates of its engine."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from warmfleet.catalog.models import Catalog, Model, Rates, Weights
 from warmfleet.errors import PlanRefusedError
 from warmfleet.spec.models import CallerSpec
 
-__all__ = ["Speed", "speed_of"]
+__all__ = ["RequestSpeed", "Speed", "speed_of"]
+
+
+class RequestSpeed(Protocol):
+    """How long requests take on one replica; times are seconds."""
+
+    @property
+    def start_s(self) -> float:
+        """Process start to the first forward pass."""
+
+    @property
+    def source(self) -> str:
+        """Where the figures come from."""
+
+    def request_s(self, prompt_tokens: int, output_tokens: int, concurrency: int = 1) -> float:
+        """Time of one request when ``concurrency`` like it run at a time."""
 
 
 @dataclass(frozen=True)
@@ -14,6 +30,16 @@ class Speed:
     """Rates of one engine with one model; times are seconds."""
 
     rates: Rates
+
+    @property
+    def start_s(self) -> float:
+        """Process start to the first forward pass."""
+        return self.rates.start_s
+
+    @property
+    def source(self) -> str:
+        """Where the rates were measured."""
+        return self.rates.source
 
     @property
     def concurrencies(self) -> list[int]:

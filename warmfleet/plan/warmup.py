@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.models import Scalar, WarmupPlan, WarmupShape
-from warmfleet.plan.speed import Speed
+from warmfleet.plan.speed import RequestSpeed
 from warmfleet.spec.models import CallerSpec, SloSpec
 
 __all__ = ["PlannedWarmup", "plan_warmup"]
@@ -41,7 +41,7 @@ class PlannedWarmup:
 
 
 def plan_warmup(
-    callers: Sequence[CallerSpec], slo: SloSpec, speed: Speed, *, slots: int, noise: float
+    callers: Sequence[CallerSpec], slo: SloSpec, speed: RequestSpeed, *, slots: int, noise: float
 ) -> PlannedWarmup:
     """Derive the warm-up from the callers.
 
@@ -50,8 +50,8 @@ def plan_warmup(
     """
     shapes = _shapes(callers, slots)
     probes_s = sum(_PROBES * _probe_s(shape, speed) for shape in shapes)
-    forecast_s = speed.rates.start_s + probes_s
-    _must_fit(slo, forecast_s, speed.rates.start_s, shapes)
+    forecast_s = speed.start_s + probes_s
+    _must_fit(slo, forecast_s, speed.start_s, shapes)
     budget_s = _BUDGET_FACTOR * slo.cold_start.seconds
     ratio = max(slo.first_request.factor, noise)
     return PlannedWarmup(
@@ -75,11 +75,11 @@ def plan_warmup(
             f"the objective is {slo.cold_start}, and a start that takes {_BUDGET_FACTOR} times "
             "that has failed",
             {
-                "start_s": speed.rates.start_s,
+                "start_s": speed.start_s,
                 "probes_s": probes_s,
                 "cold_start_s": slo.cold_start.seconds,
             },
-            speed.rates.source,
+            speed.source,
         ),
         Choice(
             ratio,
@@ -114,7 +114,7 @@ def _size(shape: WarmupShape) -> tuple[int, int, bool]:
     return shape.prompt_tokens, shape.output_tokens, shape.stream
 
 
-def _probe_s(shape: WarmupShape, speed: Speed) -> float:
+def _probe_s(shape: WarmupShape, speed: RequestSpeed) -> float:
     return speed.request_s(shape.prompt_tokens, shape.output_tokens, shape.concurrency)
 
 

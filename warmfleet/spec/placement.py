@@ -1,0 +1,87 @@
+"""Where the hosts come from: containers on this machine, or leased servers."""
+
+from ipaddress import IPv4Network
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PlainValidator, model_validator
+
+from inference_app.problems import shown
+from warmfleet.spec.cards import Cards
+from warmfleet.spec.fields import SpecModel, bound, disagree, unique
+from warmfleet.spec.servers import ServerSpec
+
+__all__ = ["MAX_LAB_REPLICAS", "BaremetalPlacement", "LabPlacement", "Placement"]
+
+MAX_LAB_REPLICAS = 8
+"""A replica is a container of about 1 GB here; more than this is no longer one machine."""
+
+
+def _private_network(found: Any) -> Any:
+    """Read a network; a host's address in it is the commonest slip, so name the network."""
+    needed = "a private network between /16 and /27 such as 10.89.77.0/24"
+    try:
+        network = IPv4Network(str(found), strict=False)
+    except ValueError:
+        network = None
+    if network is None or not network.is_private or not 16 <= network.prefixlen <= 27:
+        said = f"found {shown(found)}; needed {needed}"
+    elif str(network) != str(found):
+        said = f"found {found!r}; needed {needed}; did you mean '{network}'?"
+    else:
+        return network
+    raise bound(said)
+
+
+PrivateNetwork = Annotated[
+    IPv4Network, PlainValidator(_private_network, json_schema_input_type=str)
+]
+
+
+class LabPlacement(SpecModel):
+    """Containers on this machine: a gateway and replicas."""
+
+    kind: Literal["lab"] = Field(description="hosts are containers on this machine")
+    replicas: int | None = Field(
+        default=None, ge=1, le=MAX_LAB_REPLICAS, description="planned from the load if absent"
+    )
+    port: int = Field(default=8443, ge=1, le=65535, description="of the endpoint, on loopback")
+    ssh_port: int = Field(
+        default=2210, ge=1, le=65535, description="first of one SSH port per host, on loopback"
+    )
+    subnet: PrivateNetwork = Field(
+        default=IPv4Network("10.89.77.0/24"), description="private network of the hosts"
+    )
+
+
+class BaremetalPlacement(SpecModel):
+    """Leased GPU servers; without any listed, the plan says what to rent."""
+
+    kind: Literal["baremetal"] = Field(description="hosts are leased servers")
+    gpu: Cards | None = Field(
+        default=None,
+        description="rent only servers with this card, or with so many of it; any if absent",
+    )
+    region: str | None = Field(
+        default=None, description="where the servers are; the nearest to the users if absent"
+    )
+    servers: tuple[ServerSpec, ...] = Field(
+        default=(), description="servers that are leased already: the plan keeps to them"
+    )
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        unique("placement.servers", "name", (server.name for server in self.servers))
+        unique("placement.servers", "address", (server.address for server in self.servers))
+        for index, server in enumerate(self.servers):
+            if server.contract.gpu.count is None:
+                said = f"found '{server.contract.gpu}'; needed how many: 1 x {server.contract.gpu}"
+                disagree(f"placement.servers[{index}].contract.gpu", said)
+        if self.gpu is not None and self.servers:
+            disagree(
+                "placement.gpu",
+                "found beside servers; needed one of them: the contracts say which cards there are",
+            )
+        return self
+
+
+Placement = Annotated[LabPlacement | BaremetalPlacement, Field(discriminator="kind")]
