@@ -1,0 +1,145 @@
+"""How long a step takes: what limits it is the slower of reading memory and of computing."""
+
+from dataclasses import dataclass
+
+from warmfleet.sizing.work import Work
+
+__all__ = ["CALIBRATED", "CardSpeed", "Efficiency", "Roofline"]
+
+_ACTIVATION_BYTES = 2
+
+
+@dataclass(frozen=True)
+class CardSpeed:
+    """What of a card its speed follows from.
+
+    Attributes:
+        bandwidth_gb_s: of its memory, as the maker states it.
+        tflops: dense, at the precision that the model computes in, fp32 accumulation.
+        nvlink_gb_s: to another card of the host, both directions together, as the maker states it;
+            0: over PCIe only.
+        pcie_gb_s: of the slot, both directions together (4.0 x16: 64).
+    """
+
+    bandwidth_gb_s: float
+    tflops: float
+    nvlink_gb_s: float = 0.0
+    pcie_gb_s: float = 64.0
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """What engines reach of a maker's figures.
+
+    Attributes:
+        bandwidth: share of the memory bandwidth that a decode step reaches.
+        experts: the same of reading experts, of which each takes few tokens.
+        compute: share of the dense operations that a prompt reaches.
+        step_s: fixed cost of a step: scheduler, sampler, kernel launches.
+        stream_s: cost of a stream in a step on the CPU side: sampling, detokenising, sending.
+        nvlink: share of the link that an all-reduce reaches over NVLink.
+        nvlink_reduce_s: latency of one all-reduce over NVLink.
+        pcie: share of the link that an all-reduce reaches over PCIe, through the host's memory.
+        pcie_reduce_s: latency of one all-reduce over PCIe.
+    """
+
+    bandwidth: float
+    experts: float
+    compute: float
+    step_s: float
+    stream_s: float
+    nvlink: float
+    nvlink_reduce_s: float
+    pcie: float
+    pcie_reduce_s: float
+
+
+CALIBRATED = Efficiency(
+    bandwidth=0.77,
+    experts=0.42,
+    compute=0.65,
+    step_s=0.0012,
+    stream_s=0.00005,
+    nvlink=0.6,
+    nvlink_reduce_s=0.000012,
+    pcie=0.22,
+    pcie_reduce_s=0.00006,
+)
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """Times of one replica: a model on ``tensor_parallel`` x ``pipeline_parallel`` cards. Seconds.
+
+    Streams that run at a time share each step (continuous batching). With a pipeline each stage
+    works on a part of them, so a step over all has the time of one stage's share, once a stage.
+    """
+
+    work: Work
+    card: CardSpeed
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    efficiency: Efficiency = CALIBRATED
+
+    def decode_step_s(self, streams: float, context: float) -> float:
+        """Time in which each of the streams gets one token, at a mean context.
+
+        ``max((weights + streams x cache) / bandwidth, streams x operations / compute)`` and the
+        fixed costs; weights, cache and operations are divided over the tensor-parallel cards, the
+        cache over no more than its heads.
+        """
+        share = streams / self.pipeline_parallel
+        shards = min(self.tensor_parallel, self.work.kv_shards)
+        cache = share * self.work.kv_read(context) / shards / self._bytes_per_s
+        computing = share * self.work.token_flops(context) / self._flops_per_s
+        slower = max(self._weights_s(share) + cache, computing)
+        return slower + self._fixed_s(share) + streams * self.efficiency.stream_s
+
+    def prefill_s(self, prompt_tokens: float) -> float:
+        """Time to read one prompt: its operations, but no less than one pass over the weights."""
+        computing = self.work.prompt_flops(prompt_tokens) / self._flops_per_s
+        return max(self._weights_s(prompt_tokens), computing) + self._fixed_s(prompt_tokens)
+
+    def request_s(self, prompt_tokens: float, output_tokens: float, streams: float) -> float:
+        """Time that one request takes of a replica which runs so many of its kind at all times.
+
+        ``output x step / streams + prefill``: steps are shared, prompts are read in turn.
+        """
+        step = self.decode_step_s(streams, prompt_tokens + output_tokens / 2)
+        prompt = self.prefill_s(prompt_tokens) / self.pipeline_parallel
+        return output_tokens * step / streams + prompt
+
+    def output_tokens_per_s(
+        self, prompt_tokens: float, output_tokens: float, streams: float
+    ) -> float:
+        """Answer tokens a second while so many requests run at all times."""
+        return output_tokens / self.request_s(prompt_tokens, output_tokens, streams)
+
+    @property
+    def _bytes_per_s(self) -> float:
+        return self.card.bandwidth_gb_s * 1e9 * self.efficiency.bandwidth
+
+    @property
+    def _flops_per_s(self) -> float:
+        return self.card.tflops * 1e12 * self.efficiency.compute * self.tensor_parallel
+
+    def _weights_s(self, tokens: float) -> float:
+        slowed = self.efficiency.bandwidth / self.efficiency.experts
+        read = self.work.dense_bytes + self.work.experts_read(tokens) * slowed
+        return read / self.tensor_parallel / self._bytes_per_s
+
+    def _fixed_s(self, tokens: float) -> float:
+        """Scheduler and, between tensor-parallel cards, two all-reduces a layer.
+
+        A ring sends ``2 (n - 1) / n`` of the 16-bit activations over each link, one way.
+        """
+        cards, known = self.tensor_parallel, self.efficiency
+        steps = self.pipeline_parallel * known.step_s
+        if cards == 1:
+            return steps
+        sent = 2 * (cards - 1) / cards * tokens * self.work.hidden * _ACTIVATION_BYTES
+        if self.card.nvlink_gb_s:
+            latency, link = known.nvlink_reduce_s, self.card.nvlink_gb_s * known.nvlink
+        else:
+            latency, link = known.pcie_reduce_s, self.card.pcie_gb_s * known.pcie
+        return steps + 2 * self.work.layers * (latency + sent / (link / 2 * 1e9))
