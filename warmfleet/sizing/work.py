@@ -1,5 +1,6 @@
 """What one token costs: bytes that are read and operations that are done, before any card."""
 
+import math
 from dataclasses import dataclass
 
 from warmfleet.catalog.architecture import Architecture
@@ -45,7 +46,7 @@ class Work:
         the n-th power of it, if tokens choose alike and independently: an upper bound on what
         real, clustered choices touch.
         """
-        idle = (1 - self.experts_per_token / self.experts) ** tokens
+        idle = math.pow(1 - self.experts_per_token / self.experts, tokens)
         return self.expert_bytes * (1 - idle)
 
     def kv_read(self, context: float) -> float:
