@@ -145,7 +145,7 @@ def _sentence(model: type[BaseModel], where: FieldPath, detail: ErrorDetails) ->
         forms = _of_tag(_models_at(model, where[:-1]), detail["loc"])
         known = [name for form in forms for name in form.model_fields]
         if where[-1] in known:  # of another member of the union
-            fields = " or ".join(" and ".join(form.model_fields) for form in forms)
+            fields = " or ".join(" and ".join(_required(form)) for form in forms)
             return f"found beside fields that it does not go with; needed {fields}"
         hint = nearest(where[-1], known) or f"; known here: {', '.join(known)}"
         return f"unknown field{hint}"
@@ -167,6 +167,11 @@ def _sentence(model: type[BaseModel], where: FieldPath, detail: ErrorDetails) ->
     if "said" in context:
         return str(context["said"])
     return f"found {found}; needed {_needed(kind, context) or detail['msg']}"
+
+
+def _required(form: type[BaseModel]) -> list[str]:
+    needed = [name for name, field in form.model_fields.items() if field.is_required()]
+    return needed or list(form.model_fields)
 
 
 def _needed(kind: str, context: dict[str, Any]) -> str:

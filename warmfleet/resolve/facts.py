@@ -8,7 +8,8 @@ from pathlib import Path
 from inference_app.problems import nearest
 from warmfleet.catalog.models import Catalog, Model, Place, Weights
 from warmfleet.errors import SpecError
-from warmfleet.spec.models import FleetSpec, ModelSpec, PackageSourceSpec, PathSourceSpec, UsersSpec
+from warmfleet.spec.models import FleetSpec, ModelSpec, UsersSpec
+from warmfleet.spec.sources import PackageSourceSpec, PathSourceSpec
 
 __all__ = ["Facts", "ModelFacts", "UserFacts", "resolve"]
 
@@ -59,8 +60,11 @@ def resolve(spec: FleetSpec, catalog: Catalog, *, root: Path) -> Facts:
 def _model(at: str, model: ModelSpec, catalog: Catalog, root: Path) -> ModelFacts:
     if isinstance(model.source, PathSourceSpec):
         weights, path = _local(f"{at}.source.path", model.source, catalog, root), model.source.path
-    else:
+    elif isinstance(model.source, PackageSourceSpec):
         weights, path = _packaged(f"{at}.source", model.source, catalog.weights), None
+    else:
+        msg = f"{at}.source: found weights elsewhere; needed a package or a path, which can be read"
+        raise SpecError(msg)
     shape = next(row for row in catalog.models if row.id == weights.model)
     return ModelFacts(shape, weights, path)
 

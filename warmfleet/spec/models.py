@@ -1,16 +1,15 @@
 """The spec: what a person asks for. Everything said is kept or refused; the rest is planned."""
 
-import re
-from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Discriminator, Field, GetJsonSchemaHandler, Tag, model_validator
+from pydantic import ConfigDict, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from inference_app.problems import nearest
 from warmfleet.spec.fields import Name, Positive, SpecModel, checked, disagree, unique
 from warmfleet.spec.placement import Placement
+from warmfleet.spec.sources import SourceSpec
 from warmfleet.spec.units import ByteSize, Duration, Percentage, Ratio, TokenCount
 
 __all__ = [
@@ -18,8 +17,6 @@ __all__ = [
     "EngineSpec",
     "FleetSpec",
     "ModelSpec",
-    "PackageSourceSpec",
-    "PathSourceSpec",
     "SloSpec",
     "TrafficSpec",
     "UpdatesSpec",
@@ -34,41 +31,6 @@ Precision = Literal[
 ]  # fmt: skip
 
 KvDtype = Literal["auto", "fp16", "bf16", "fp8", "q8_0", "q4_0"]
-
-
-def _is_pinned(text: str) -> bool:
-    return re.fullmatch(r"[A-Za-z0-9][\w.-]*==[A-Za-z0-9][\w.!+-]*", text, re.ASCII) is not None
-
-
-def _stays_inside(text: str) -> bool:
-    path = PurePosixPath(text)
-    parts = "\0" not in text and "\\" not in text and path.parts
-    return bool(parts) and not path.is_absolute() and ".." not in path.parts
-
-
-def _is_path(text: str) -> bool:
-    return "\0" not in text
-
-
-class PackageSourceSpec(SpecModel):
-    """Weights inside a Python package."""
-
-    package: Annotated[str, checked(_is_pinned, "a pinned package, NAME==VERSION")] = Field(
-        description="Python package that holds the weights, NAME==VERSION"
-    )
-    file: Annotated[str, checked(_stays_inside, "a path inside the package, without '..'")] = Field(
-        description="path of the file inside the package", max_length=255
-    )
-
-
-class PathSourceSpec(SpecModel):
-    """Weights in a file of this machine."""
-
-    path: Annotated[str, checked(_is_path, "a path, without a zero byte")] = Field(
-        description="file on the control machine, absolute or relative to the project folder",
-        min_length=1,
-        max_length=1024,
-    )
 
 
 class EngineSpec(SpecModel):
@@ -104,21 +66,11 @@ class EngineSpec(SpecModel):
         return {"anyOf": [names, mapping], "description": mapping["description"]}
 
 
-def _source_kind(found: Any) -> str:
-    """Tell sources apart by the field that only one of them has; tags are no field names."""
-    named = isinstance(found, dict) and "path" in found
-    return "on this machine" if named or isinstance(found, PathSourceSpec) else "in a package"
-
-
 class ModelSpec(SpecModel):
     """One model to serve."""
 
     name: Name = Field(description="clients ask for the model by this name")
-    source: Annotated[
-        Annotated[PackageSourceSpec, Tag("in a package")]
-        | Annotated[PathSourceSpec, Tag("on this machine")],
-        Discriminator(_source_kind),
-    ] = Field(description="where the weights come from")
+    source: SourceSpec = Field(description="where the weights come from")
     task: Task = Field(description="what the model is used for")
     precision: Precision = Field(
         default="auto", description="of the weights; auto: the highest that the source offers"
