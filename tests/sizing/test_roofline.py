@@ -12,7 +12,7 @@ from warmfleet.sizing.work import work_of
 
 CARD = CardSpeed(bandwidth_gb_s=1000, tflops=200)
 IDEAL = replace(
-    CALIBRATED, bandwidth=1.0, experts=1.0, compute=1.0, step_s=0.0, stream_s=0.0,
+    CALIBRATED, bandwidth=1.0, experts=1.0, compute=1.0, step_s=0.0, stream_s=0.0, request_s=0.0,
     nvlink=1.0, nvlink_reduce_s=0.0, pcie=1.0, pcie_reduce_s=0.0,
 )  # fmt: skip
 WORKS = [work_of(shape, weights_bytes=2.0 * shape.parameters) for shape in

@@ -37,6 +37,7 @@ class Efficiency:
         compute: share of the dense operations that a prompt reaches.
         step_s: fixed cost of a step: scheduler, sampler, kernel launches.
         stream_s: cost of a stream in a step on the CPU side: sampling, detokenising, sending.
+        request_s: fixed cost of a request before its first token: HTTP, tokenising.
         nvlink: share of the link that an all-reduce reaches over NVLink.
         nvlink_reduce_s: latency of one all-reduce over NVLink.
         pcie: share of the link that an all-reduce reaches over PCIe, through the host's memory.
@@ -48,6 +49,7 @@ class Efficiency:
     compute: float
     step_s: float
     stream_s: float
+    request_s: float
     nvlink: float
     nvlink_reduce_s: float
     pcie: float
@@ -60,6 +62,7 @@ CALIBRATED = Efficiency(
     compute=0.65,
     step_s=0.0012,
     stream_s=0.00005,
+    request_s=0.015,
     nvlink=0.6,
     nvlink_reduce_s=0.000012,
     pcie=0.22,

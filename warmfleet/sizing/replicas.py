@@ -1,0 +1,108 @@
+"""How many replicas carry a load, and how many more keep the promise while one is away."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from warmfleet.sizing.demand import Demand
+from warmfleet.sizing.roofline import Roofline
+
+__all__ = [
+    "SERVER_AVAILABILITY",
+    "TARGET_UTILISATION",
+    "Replicas",
+    "busy_replicas",
+    "replicas_for",
+    "spare_replicas",
+]
+
+TARGET_UTILISATION = 0.8
+"""Busy share of a replica at peak: above it, waiting grows faster than load."""
+
+SERVER_AVAILABILITY = 0.99
+"""One leased server with its restarts and repairs: 3.7 days a year away. An assumption, stated."""
+
+
+@dataclass(frozen=True)
+class Replicas:
+    """Replicas of one model.
+
+    Attributes:
+        busy: how many the load keeps busy, each running as many requests as it can hold.
+        carry: how many keep each below the target utilisation.
+        spare: how many more, so that enough are up for the promised share of the time.
+    """
+
+    busy: float
+    carry: int
+    spare: int
+
+    @property
+    def total(self) -> int:
+        """Replicas to run."""
+        return self.carry + self.spare
+
+
+def replicas_for(
+    demands: Sequence[Demand],
+    roofline: Roofline,
+    *,
+    streams: int,
+    availability: float,
+    utilisation: float = TARGET_UTILISATION,
+) -> Replicas:
+    """Count the replicas that a load needs.
+
+    Args:
+        demands: what is asked, over all callers.
+        roofline: speed of one replica.
+        streams: requests that one replica can hold at a time; at least 1.
+        availability: promised share of the time, between 0 and 1.
+        utilisation: busy share of a replica at peak.
+    """
+    busy = busy_replicas(demands, roofline, streams)
+    carry = max(1, math.ceil(_exact(busy / utilisation)))
+    return Replicas(busy=busy, carry=carry, spare=spare_replicas(carry, availability))
+
+
+def busy_replicas(demands: Sequence[Demand], roofline: Roofline, streams: int) -> float:
+    """Return how many replicas the load keeps busy, each with every place taken.
+
+    ``sum(rate x (output x step / streams + prefill))``: the time that the requests of a second
+    take. Each kind is counted at its own length, so more of any never lowers the sum.
+    """
+    return sum(
+        demand.rate * roofline.request_s(demand.prompt_tokens, demand.output_tokens, streams)
+        for demand in demands
+    )
+
+
+def spare_replicas(
+    carry: int, availability: float, server_availability: float = SERVER_AVAILABILITY
+) -> int:
+    """Return how many replicas are needed beyond those that carry the load.
+
+    The fewest with which at least ``carry`` are up for the promised share of the time, if servers
+    fail independently (binomial): one for small fleets at 99.9%, more for large ones.
+    """
+    spare = 0
+    while _up_share(carry, carry + spare, server_availability) < availability - _ROUNDING:
+        spare += 1
+    return spare
+
+
+_ROUNDING = 1e-12
+
+
+def _up_share(needed: int, replicas: int, server_availability: float) -> float:
+    """Share of the time that at least so many of all replicas are up."""
+    down = 1 - server_availability
+    return sum(
+        math.comb(replicas, away) * down**away * server_availability ** (replicas - away)
+        for away in range(replicas - needed + 1)
+    )
+
+
+def _exact(value: float) -> float:
+    """Drop the last binary digits, so that a whole number is not rounded up to the next."""
+    return round(value, 9)
