@@ -2,7 +2,7 @@
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH):/usr/sbin:/sbin
 export WARMFLEET_PROJECT ?= $(CURDIR)/stacks
 
-ROOMS := spec catalog resolve plan provider stack inventory converge telemetry deploy operate cli inference-app \
+ROOMS := spec catalog resolve sizing plan provider stack inventory converge telemetry deploy operate cli inference-app \
   edge-proxy faults roles docs tools
 AS_ROOT := tools/as_root.sh
 .NOTPARALLEL:  # venv needs what system installs; what can run side by side does so in stages.py

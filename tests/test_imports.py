@@ -28,7 +28,15 @@ SHARED = {"content", "errors", "logs", "private_files", "project", "space"}
 # What of the service the control side may read, and which rooms do.
 SERVICE_MODULES = {
     "inference_app.errors": {"inventory"},
-    "inference_app.problems": {"spec", "resolve", "plan", "operate", "project"},
+    "inference_app.problems": {
+        "spec",
+        "catalog",
+        "resolve",
+        "sizing",
+        "plan",
+        "operate",
+        "project",
+    },
     "inference_app.settings": {"inventory"},
 }
 

@@ -7,6 +7,8 @@ import yaml
 from pydantic import ValidationError
 
 from warmfleet.catalog import load
+from warmfleet.catalog.gpu import gpus
+from warmfleet.catalog.llm import llms
 from warmfleet.catalog.models import Catalog, Line, Model, Rates, Weights
 
 DATA = Path(load.__file__).parent / "data"
@@ -39,7 +41,7 @@ def test_a_row_without_a_source_is_refused() -> None:
 def test_ids_are_unique() -> None:
     catalog = load.load_catalog()
 
-    for table in (catalog.models, catalog.regions, catalog.places, catalog.carriers, catalog.lines):
+    for table in (llms(), gpus(), catalog.regions, catalog.places, catalog.carriers, catalog.lines):
         names = [row.id for row in table]
         assert len(names) == len(set(names))
 
@@ -61,15 +63,15 @@ def test_the_version_is_that_of_the_bytes(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_the_bytes_of_the_weights_fit_the_shape() -> None:
     catalog = load.load_catalog()
-    model, weights = catalog.models[0], catalog.weights[0]
+    shape, weights = catalog.models[0].architecture, catalog.weights[0]
 
     # Q4_1 packs 32 values in 20 bytes; some tensors stay larger.
-    assert model.parameters * 20 / 32 <= weights.size_bytes <= model.parameters * 1.1
-    attention = 2 * model.hidden * model.head_dim * (model.heads + model.kv_heads)
-    feed_forward = 3 * model.hidden * 1536
-    norms = 2 * model.hidden
-    layers = model.layers * (attention + feed_forward + norms)
-    assert model.parameters == layers + model.vocabulary * model.hidden + model.hidden
+    assert shape.parameters * 20 / 32 <= weights.size_bytes <= shape.parameters * 1.1
+    attention = 2 * shape.hidden * shape.head_dim * (shape.heads + shape.kv_heads)
+    feed_forward = 3 * shape.hidden * shape.intermediate
+    norms = 2 * shape.hidden
+    layers = shape.layers * (attention + feed_forward + norms)
+    assert shape.parameters == layers + shape.vocabulary * shape.hidden + shape.hidden
 
 
 @pytest.mark.parametrize(

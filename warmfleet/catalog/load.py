@@ -3,31 +3,49 @@
 import hashlib
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 import yaml
 
 from warmfleet.catalog.models import Catalog
 
-__all__ = ["EDITION", "load_catalog"]
+__all__ = ["EDITION", "load_catalog", "read_table"]
 
 EDITION = "2026.11"
 """Said by people; the digest behind it is what tells two catalogs apart."""
+
+_READ_WHEN_ASKED = {"gpus.yaml", "llms.yaml"}
+"""Too long to be read by every command; see ``catalog.gpu`` and ``catalog.llm``."""
 
 
 @cache
 def load_catalog() -> Catalog:
     """Return the catalog; its version is the edition and a digest of all data files."""
-    folder = resources.files("warmfleet.catalog") / "data"
     digest = hashlib.sha256()
     rows: dict[str, Any] = {}
-    for file in sorted(folder.iterdir(), key=lambda entry: entry.name):
+    for file in sorted(_folder().iterdir(), key=lambda entry: entry.name):
         if not file.name.endswith(".yaml"):
             continue
         raw = file.read_bytes()
         digest.update(file.name.encode() + b"\0" + raw + b"\0")
-        rows |= yaml.load(raw, Loader=_Loader)  # noqa: S506 - a safe loader, in C where there is one
+        if file.name not in _READ_WHEN_ASKED:
+            rows |= _parse(raw)
     return Catalog.model_validate({"version": f"{EDITION}+{digest.hexdigest()[:12]}", **rows})
+
+
+def read_table(file: str, table: str) -> list[dict[str, Any]]:
+    """Return the rows of one table, as they stand in a file of ``data/``."""
+    return list(_parse((_folder() / file).read_bytes())[table])
+
+
+def _folder() -> Traversable:
+    return resources.files("warmfleet.catalog") / "data"
+
+
+def _parse(raw: bytes) -> dict[str, Any]:
+    rows: dict[str, Any] = yaml.load(raw, Loader=_Loader)  # noqa: S506 - safe, and in C if it can be
+    return rows
 
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

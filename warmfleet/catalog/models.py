@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from warmfleet.catalog.architecture import Architecture
 from warmfleet.spec.units import BitRate
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Place",
     "Rates",
     "Region",
+    "Row",
     "RttModel",
     "Weights",
     "WireSizes",
@@ -27,35 +29,25 @@ EngineName = Literal["llamacpp", "fake"]
 Text = Annotated[str, Field(min_length=1), BeforeValidator(lambda text: str(text).strip())]
 
 
-class _Row(BaseModel):
+class Row(BaseModel):
+    """A fact with its source."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     source: Text = Field(description="where the facts of this row come from")
 
 
-class Model(_Row):
-    """Shape of a model; sizes count elements."""
+class Model(Row):
+    """A published model: what it is made for, and its shape."""
 
     id: str
-    parameters: int = Field(gt=0)
-    layers: int = Field(gt=0)
-    hidden: int = Field(gt=0)
-    heads: int = Field(gt=0)
-    kv_heads: int = Field(gt=0)
-    head_dim: int = Field(gt=0)
-    vocabulary: int = Field(gt=0)
-    max_context: int = Field(gt=0, description="tokens the model was trained for")
-    tasks: tuple[str, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _heads_share(self) -> Self:
-        if self.heads % self.kv_heads:
-            msg = f"{self.id}: {self.heads} heads cannot share {self.kv_heads} KV heads"
-            raise ValueError(msg)
-        return self
+    names: tuple[str, ...] = Field(default=(), description="other names of the same shape")
+    precision: str = Field(default="bf16", description="of the published weights")
+    tasks: tuple[str, ...] = Field(default=(), description="empty: not looked up")
+    architecture: Architecture
 
 
-class Weights(_Row):
+class Weights(Row):
     """One file of weights."""
 
     model: str
@@ -67,7 +59,7 @@ class Weights(_Row):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class Engine(_Row):
+class Engine(Row):
     """What an engine needs besides the weights."""
 
     kind: EngineName
@@ -78,7 +70,7 @@ class Engine(_Row):
     process_mb: int = Field(gt=0)
 
 
-class Rates(_Row):
+class Rates(Row):
     """Measured speed of one engine, on the threads that its row names."""
 
     engine: EngineName
@@ -106,7 +98,7 @@ class HostSize(BaseModel):
     memory_mb: int = Field(gt=0)
 
 
-class LabHosts(_Row):
+class LabHosts(Row):
     """Sizes of the lab's containers."""
 
     gateway: HostSize
@@ -118,7 +110,7 @@ class LabHosts(_Row):
     probe_noise: float = Field(gt=1)
 
 
-class Place(_Row):
+class Place(Row):
     """Where users are."""
 
     id: str
@@ -127,7 +119,7 @@ class Place(_Row):
     longitude: float = Field(ge=-180, le=180)
 
 
-class Region(_Row):
+class Region(Row):
     """Where servers can be rented."""
 
     id: str
@@ -136,7 +128,7 @@ class Region(_Row):
     longitude: float = Field(ge=-180, le=180)
 
 
-class Carrier(_Row):
+class Carrier(Row):
     """A network that users are on."""
 
     id: str
@@ -144,7 +136,7 @@ class Carrier(_Row):
     fixed_share_pct: float = Field(ge=0, le=100)
 
 
-class Line(_Row):
+class Line(Row):
     """A line product and the sizes it comes in."""
 
     id: str
@@ -160,7 +152,7 @@ class Line(_Row):
         return self
 
 
-class WireSizes(_Row):
+class WireSizes(Row):
     """Bytes on the wire, framing included."""
 
     streamed_token_bytes: int = Field(gt=0)
@@ -169,14 +161,14 @@ class WireSizes(_Row):
     plain_answer_bytes: int = Field(ge=0)
 
 
-class Peaks(_Row):
+class Peaks(Row):
     """How far load rises above the figures of a spec."""
 
     headroom: float = Field(ge=1, description="planned over computed bandwidth")
     second_to_minute: float = Field(ge=1, description="peak of a second over peak of a minute")
 
 
-class RttModel(_Row):
+class RttModel(Row):
     """Round-trip time inside the mainland as a line over distance."""
 
     base_ms: float = Field(ge=0)

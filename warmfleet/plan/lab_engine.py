@@ -35,11 +35,12 @@ def model_must_offer(model: ModelSpec, found: ModelFacts) -> None:
             f"nearest: {_KV_DTYPE} (or auto)"
         )
         raise PlanRefusedError(msg)
-    missing = model.context.tokens - shape.max_context
+    trained = shape.architecture.max_context
+    missing = model.context.tokens - trained
     if missing > 0:
         msg = (
             f"models[0].context: asked {model.context}, but {shape.id} was trained for "
-            f"{shape.max_context} tokens ({missing} missing); nearest: {shape.max_context}"
+            f"{trained} tokens ({missing} missing); nearest: {trained}"
         )
         raise PlanRefusedError(msg)
 
@@ -75,5 +76,6 @@ def choose_precision(model: ModelSpec, found: ModelFacts) -> Choice[str]:
     """Choose the precision: the file has one."""
     offered = found.weights.precision
     reason = "asked for" if model.precision != "auto" else "the highest that the source offers"
-    inputs = {"size_bytes": found.weights.size_bytes, "parameters": found.shape.parameters}
+    parameters = found.shape.architecture.parameters
+    inputs = {"size_bytes": found.weights.size_bytes, "parameters": parameters}
     return Choice(offered, reason, inputs, found.weights.source)

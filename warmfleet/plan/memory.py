@@ -20,7 +20,10 @@ def choose_replica_memory(
     parts = {
         "weights_mb": weights.size_bytes / _MB,
         "kv_mb": kv_bytes_per_token(model, engine) * context * slots / _MB,
-        "output_buffer_mb": model.vocabulary * engine.batch_tokens * _LOGIT_BYTES / _MB,
+        "output_buffer_mb": model.architecture.vocabulary
+        * engine.batch_tokens
+        * _LOGIT_BYTES
+        / _MB,
         "engine_process_mb": float(engine.process_mb),
         "service_mb": float(hosts.service_mb),
         "system_mb": float(hosts.system_mb),
@@ -39,5 +42,6 @@ def choose_replica_memory(
 
 def kv_bytes_per_token(model: Model, engine: Engine) -> int:
     """Return the bytes that the cache of one token takes over all layers."""
-    values = _KEY_AND_VALUE * model.layers * model.kv_heads * model.head_dim
+    shape = model.architecture
+    values = _KEY_AND_VALUE * shape.layers * shape.kv_heads * shape.head_dim
     return values * engine.kv_bytes_per_value

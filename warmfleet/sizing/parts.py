@@ -1,0 +1,81 @@
+"""Parameters of a model by what they are, since formats and parallelism treat each its own way."""
+
+from dataclasses import dataclass
+
+from warmfleet.catalog.architecture import Architecture
+
+__all__ = ["Parts", "parts_of"]
+
+_MATRICES = 3
+"""Gate, up and down projection of an expert."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Numbers of parameters; together they are those of the text model."""
+
+    embedding: int
+    head: int
+    """Output embedding; 0 where it is the input's."""
+    queries: int
+    """Query and output projections."""
+    keys_values: int
+    """Key and value projections: one copy for each KV head at least."""
+    latent: int
+    """Down-projections of latent attention: every GPU holds all of them."""
+    router: int
+    """Choice of experts: every GPU holds all of it, in 16 bit."""
+    feed_forward: int
+    """What every token uses besides, the few norms and biases included."""
+    experts: int
+
+
+def parts_of(architecture: Architecture) -> Parts:
+    """Divide the parameters of a model.
+
+    Embedding, attention, router and experts follow from the shape; the feed-forward part is what
+    is left of all parameters, so that gated and plain blocks, norms and biases need no case each.
+    """
+    shape = architecture
+    embedding = shape.vocabulary * shape.hidden
+    attending = shape.full_attention_layers + shape.windowed_layers or shape.layers
+    queries, keys_values, latent = _attention(shape)
+    experts = router = 0
+    if shape.experts is not None:
+        moe = shape.experts
+        experts = moe.count * _MATRICES * shape.hidden * moe.intermediate * moe.layers
+        router = moe.count * shape.hidden * moe.layers
+    known = (
+        embedding * (1 if shape.tied_embeddings else 2)
+        + (queries + keys_values + latent) * attending
+        + experts
+        + router
+    )
+    return Parts(
+        embedding=embedding,
+        head=0 if shape.tied_embeddings else embedding,
+        queries=queries * attending,
+        keys_values=keys_values * attending,
+        latent=latent * attending,
+        router=router,
+        feed_forward=max(0, shape.parameters - known),
+        experts=experts,
+    )
+
+
+def _attention(shape: Architecture) -> tuple[int, int, int]:
+    """Return parameters of one layer: what is split by heads, by KV heads, and not at all."""
+    if shape.latent is None:
+        width = shape.heads * shape.head_dim
+        return 2 * shape.hidden * width, 2 * shape.hidden * shape.kv_heads * shape.head_dim, 0
+    latent = shape.latent
+    nope = latent.nope_dim or shape.head_dim - latent.rope_dim
+    value = latent.value_dim or nope
+    from_queries = latent.query_rank or shape.hidden
+    split = (
+        from_queries * shape.heads * (nope + latent.rope_dim)
+        + latent.kv_rank * shape.heads * (nope + value)
+        + shape.heads * value * shape.hidden
+    )
+    whole = shape.hidden * ((latent.query_rank or 0) + latent.kv_rank + latent.rope_dim)
+    return split, 0, whole
