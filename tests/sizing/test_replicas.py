@@ -8,15 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sizing.shapes import DENSE, MIXTURE
+from warmfleet.sizing.card_speed import CardSpeed
 from warmfleet.sizing.demand import Demand, requests_per_s, tokens_per_s
+from warmfleet.sizing.precision import find_precision
 from warmfleet.sizing.replicas import busy_replicas, replicas_for, spare_replicas
-from warmfleet.sizing.roofline import CardSpeed, Roofline
+from warmfleet.sizing.roofline import Roofline
 from warmfleet.sizing.service import service_of
 from warmfleet.sizing.work import work_of
 
+BF16 = find_precision("bf16")
+
 CARD = CardSpeed(bandwidth_gb_s=936, tflops=71)
-ROOFLINE = Roofline(work_of(DENSE, weights_bytes=16.06e9), CARD)
-MIXED = Roofline(work_of(MIXTURE, weights_bytes=61e9), CARD, tensor_parallel=4)
+ROOFLINE = Roofline(work_of(DENSE, BF16), CARD)
+MIXED = Roofline(work_of(MIXTURE, BF16), CARD, tensor_parallel=4)
 WEB = Demand(rate=2, prompt_tokens=900, output_tokens=250)
 
 

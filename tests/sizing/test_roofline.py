@@ -7,15 +7,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sizing.shapes import DENSE, LATENT, MIXTURE, WINDOWED
-from warmfleet.sizing.roofline import CALIBRATED, CardSpeed, Roofline
+from warmfleet.sizing.card_speed import CardSpeed
+from warmfleet.sizing.precision import find_precision
+from warmfleet.sizing.roofline import CALIBRATED, Roofline
 from warmfleet.sizing.work import work_of
+
+BF16 = find_precision("bf16")
 
 CARD = CardSpeed(bandwidth_gb_s=1000, tflops=200)
 IDEAL = replace(
     CALIBRATED, bandwidth=1.0, experts=1.0, compute=1.0, step_s=0.0, stream_s=0.0, request_s=0.0,
     nvlink=1.0, nvlink_reduce_s=0.0, pcie=1.0, pcie_reduce_s=0.0,
 )  # fmt: skip
-WORKS = [work_of(shape, weights_bytes=2.0 * shape.parameters) for shape in
+WORKS = [work_of(shape, BF16) for shape in
          (DENSE, WINDOWED, MIXTURE, LATENT)]  # fmt: skip
 DENSE_WORK = WORKS[0]
 

@@ -15,7 +15,7 @@ __all__ = ["EDITION", "load_catalog", "read_table"]
 EDITION = "2026.11"
 """Said by people; the digest behind it is what tells two catalogs apart."""
 
-_READ_WHEN_ASKED = {"gpus.yaml", "llms.yaml"}
+_READ_WHEN_ASKED = {"gpus.yaml", "llms.yaml", "quality.yaml", "speed_anchors.yaml"}
 """Too long to be read by every command; see ``catalog.gpu`` and ``catalog.llm``."""
 
 

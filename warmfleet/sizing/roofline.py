@@ -2,34 +2,17 @@
 
 from dataclasses import dataclass
 
+from warmfleet.sizing.card_speed import CardSpeed
 from warmfleet.sizing.work import Work
 
-__all__ = ["CALIBRATED", "CardSpeed", "Efficiency", "Roofline"]
+__all__ = ["CALIBRATED", "Efficiency", "Roofline"]
 
 _ACTIVATION_BYTES = 2
 
 
 @dataclass(frozen=True)
-class CardSpeed:
-    """What of a card its speed follows from.
-
-    Attributes:
-        bandwidth_gb_s: of its memory, as the maker states it.
-        tflops: dense, at the precision that the model computes in, fp32 accumulation.
-        nvlink_gb_s: to another card of the host, both directions together, as the maker states it;
-            0: over PCIe only.
-        pcie_gb_s: of the slot, both directions together (4.0 x16: 64).
-    """
-
-    bandwidth_gb_s: float
-    tflops: float
-    nvlink_gb_s: float = 0.0
-    pcie_gb_s: float = 64.0
-
-
-@dataclass(frozen=True)
 class Efficiency:
-    """What engines reach of a maker's figures.
+    """What engines reach of a maker's figures; how near it comes is in ``sizing.accuracy``.
 
     Attributes:
         bandwidth: share of the memory bandwidth that a decode step reaches.

@@ -4,14 +4,14 @@ import math
 from dataclasses import dataclass
 
 from warmfleet.catalog.architecture import Architecture
+from warmfleet.sizing.kv_cache import kv_bits
+from warmfleet.sizing.parts import parts_of
+from warmfleet.sizing.precision import Precision
+from warmfleet.sizing.weights import weights_bytes
 
 __all__ = ["Work", "work_of"]
 
-_EMBEDDING_BYTES = 2
-"""Embeddings stay 16 bit in every quantised format that vLLM loads."""
-
-_EXPERT_MATRICES = 3
-"""Gate, up and down projection of a gated feed-forward block."""
+_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -66,43 +66,34 @@ class Work:
         return tokens * (self.layer_flops + seen + windowed) + self.head_flops
 
 
-def work_of(
-    architecture: Architecture,
-    *,
-    weights_bytes: float,
-    expert_bits: float = 16.0,
-    kv_element_bytes: float = 2.0,
-) -> Work:
+def work_of(architecture: Architecture, precision: Precision, *, kv_dtype: str = "auto") -> Work:
     """Work out what the tokens of a model cost.
 
     Args:
         architecture: the model's shape.
-        weights_bytes: of the whole model as it lies on the cards, embeddings included.
-        expert_bits: bits a weight of routed experts, scales included.
-        kv_element_bytes: 2 for a 16-bit cache, 1 for fp8.
+        precision: of its weights.
+        kv_dtype: of its cache.
     """
-    table = architecture.vocabulary * architecture.hidden
+    parts = parts_of(architecture)
     experts = architecture.experts
-    routed = 0.0
-    if experts is not None:
-        width = _EXPERT_MATRICES * architecture.hidden * experts.intermediate
-        routed = experts.layers * experts.count * width * expert_bits / 8
+    routed = parts.experts * (precision.expert_bits or precision.linear_bits) / _BITS
     # A table of its own for the input is looked up, not read through.
-    looked_up = 0 if architecture.tied_embeddings else table * _EMBEDDING_BYTES
-    tables = 1 if architecture.tied_embeddings else 2
+    looked_up = parts.embedding * precision.embedding_bits / _BITS if parts.head else 0.0
+    tables = parts.embedding + parts.head
     cached, seen, prompt_seen = _attention(architecture)
+    element = kv_bits(kv_dtype) / _BITS
     full, windowed = architecture.full_attention_layers, architecture.windowed_layers
     return Work(
-        dense_bytes=max(0.0, weights_bytes - routed - looked_up),
+        dense_bytes=max(0.0, weights_bytes(architecture, precision) - routed - looked_up),
         expert_bytes=routed,
         experts=experts.count if experts else 1,
         experts_per_token=experts.per_token if experts else 1,
-        kv_token_bytes=full * cached * kv_element_bytes,
-        window_token_bytes=windowed * cached * kv_element_bytes,
+        kv_token_bytes=full * cached * element,
+        window_token_bytes=windowed * cached * element,
         window=architecture.sliding_window or 0,
         kv_shards=1 if architecture.latent else architecture.kv_heads,
-        layer_flops=2.0 * max(0, architecture.active_parameters - tables * table),
-        head_flops=2.0 * table,
+        layer_flops=2.0 * max(0, architecture.active_parameters - tables),
+        head_flops=2.0 * parts.embedding,
         attention_flops=full * seen,
         prompt_attention_flops=full * prompt_seen,
         window_attention_flops=windowed * prompt_seen,

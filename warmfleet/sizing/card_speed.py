@@ -1,0 +1,62 @@
+"""What of a card its speed follows from."""
+
+from dataclasses import dataclass
+
+from warmfleet.catalog.gpu import Gpu
+from warmfleet.sizing.precision import Precision
+
+__all__ = ["CardSpeed", "card_speed"]
+
+_PCIE_LANE_GB_S = {3: 2.0, 4: 4.0, 5: 8.0}
+"""Both directions together, by generation."""
+
+_OTHER_REACH = 0.65
+"""Share of their stated operations that AMD's cards reach of what NVIDIA's reach: products of large
+matrices get 51 % on MI300X and 60 % on MI325X, against 78 to 87 % on A100, H100 and B200
+(stas00/ml-engineering compute/accelerator/README.md)."""
+
+
+@dataclass(frozen=True)
+class CardSpeed:
+    """What of a card its speed follows from.
+
+    Attributes:
+        bandwidth_gb_s: of its memory, as the maker states it.
+        tflops: dense, at the precision that the model computes in, fp32 accumulation.
+        nvlink_gb_s: to another card of the host, both directions together, as the maker states it;
+            0: over PCIe only.
+        pcie_gb_s: of the slot, both directions together (4.0 x16: 64).
+    """
+
+    bandwidth_gb_s: float
+    tflops: float
+    nvlink_gb_s: float = 0.0
+    pcie_gb_s: float = 64.0
+
+
+def card_speed(gpu: Gpu, precision: Precision) -> CardSpeed | None:
+    """Return the speed of a card with weights in this precision; None where it is not known.
+
+    FP8 weights compute in FP8 where the card can. All others compute in 16 bit: what is stored in
+    fewer bits is unpacked first.
+    """
+    tflops = gpu.fp16_tflops
+    if precision.id == "fp8" and gpu.fp8_tflops is not None:
+        tflops = gpu.fp8_tflops
+    if gpu.bandwidth_gb_s is None or tflops is None:
+        return None
+    reach = 1.0 if gpu.vendor == "NVIDIA" else _OTHER_REACH
+    return CardSpeed(
+        bandwidth_gb_s=gpu.bandwidth_gb_s,
+        tflops=tflops * reach,
+        nvlink_gb_s=gpu.nvlink_gb_s,
+        pcie_gb_s=_pcie_gb_s(gpu.pcie),
+    )
+
+
+def _pcie_gb_s(pcie: str | None) -> float:
+    """Read ``4.0x16``: generation and lanes; what is not a slot counts as 4.0 x16."""
+    generation, _, lanes = (pcie or "").partition("x")
+    if not lanes.isdigit():
+        return _PCIE_LANE_GB_S[4] * 16
+    return _PCIE_LANE_GB_S[int(float(generation))] * int(lanes)
