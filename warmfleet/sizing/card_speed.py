@@ -7,8 +7,8 @@ from warmfleet.sizing.precision import Precision
 
 __all__ = ["CardSpeed", "card_speed"]
 
-_PCIE_LANE_GB_S = {3: 2.0, 4: 4.0, 5: 8.0}
-"""Both directions together, by generation."""
+_PCIE_GB_S = 64.0
+"""4.0 x16: of boards whose slot the catalog does not know."""
 
 _OTHER_REACH = 0.65
 """Share of their stated operations that AMD's cards reach of what NVIDIA's reach: products of large
@@ -31,7 +31,7 @@ class CardSpeed:
     bandwidth_gb_s: float
     tflops: float
     nvlink_gb_s: float = 0.0
-    pcie_gb_s: float = 64.0
+    pcie_gb_s: float = _PCIE_GB_S
 
 
 def card_speed(gpu: Gpu, precision: Precision) -> CardSpeed | None:
@@ -50,13 +50,5 @@ def card_speed(gpu: Gpu, precision: Precision) -> CardSpeed | None:
         bandwidth_gb_s=gpu.bandwidth_gb_s,
         tflops=tflops * reach,
         nvlink_gb_s=gpu.nvlink_gb_s,
-        pcie_gb_s=_pcie_gb_s(gpu.pcie),
+        pcie_gb_s=gpu.pcie_gb_s or _PCIE_GB_S,
     )
-
-
-def _pcie_gb_s(pcie: str | None) -> float:
-    """Read ``4.0x16``: generation and lanes; what is not a slot counts as 4.0 x16."""
-    generation, _, lanes = (pcie or "").partition("x")
-    if not lanes.isdigit():
-        return _PCIE_LANE_GB_S[4] * 16
-    return _PCIE_LANE_GB_S[int(float(generation))] * int(lanes)
