@@ -1,0 +1,91 @@
+"""config.json of published models and wrong ones, as data: what is read from each."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warmfleet.resolve.config_fields import DIALECTS
+from warmfleet.resolve.hf_config import TensorCounts, parse_config
+
+CASES = Path(__file__).parent / "cases"
+PUBLISHED = yaml.safe_load((CASES / "configs.yaml").read_text())
+WRONG = yaml.safe_load((CASES / "wrong_configs.yaml").read_text())
+QUANTIZED = yaml.safe_load((CASES / "quantizations.yaml").read_text())
+LLAMA = PUBLISHED[0]["config"] | {"rope_scaling": None}
+EXPERTS = next(case["config"] for case in PUBLISHED if case["name"] == "Qwen/Qwen3-30B-A3B")
+
+
+@pytest.mark.parametrize("case", PUBLISHED, ids=lambda case: case["name"])
+def test_a_published_model(case: dict) -> None:
+    found = parse_config(case["config"])
+
+    shape = found.architecture
+    said = {**shape.model_dump(), "precision": found.precision.id}
+    expect = case.get("expect", {})
+    assert {name: said[name] for name in expect} == expect
+    for count, value, within in (
+        ("counted", shape.parameters, 0.01),
+        ("active", shape.active_parameters, 0.01),
+        ("other", shape.other_parameters, 0.02),
+    ):
+        if count in case:
+            assert value == pytest.approx(case[count], rel=within)
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case["name"])
+def test_a_wrong_config(case: dict) -> None:
+    changed = {**LLAMA, **case["change"]}
+    config = {name: value for name, value in changed.items() if value is not None}
+
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the whole message is compared
+        parse_config(config)
+
+    assert str(caught.value) == case["error"]
+
+
+@pytest.mark.parametrize("case", QUANTIZED, ids=lambda case: str(case["config"])[:80])
+def test_a_number_format(case: dict) -> None:
+    plain = {name: value for name, value in LLAMA.items() if name != "torch_dtype"}
+
+    found = parse_config(plain | case["config"]).precision
+
+    assert (found.id, found.group_size) == (case["precision"], case.get("group_size"))
+
+
+@pytest.mark.parametrize("config", [None, [], "llama", 5])
+def test_what_is_no_config_at_all(config: object) -> None:
+    with pytest.raises(ValueError, match=r"needed the fields of a model's config\.json"):
+        parse_config(config)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data(), st.sampled_from([LLAMA, EXPERTS]))
+def test_any_dialect_says_the_same(data: st.DataObject, config: dict[str, Any]) -> None:
+    renamed: dict[str, Any] = {}
+    for name, value in config.items():
+        other = data.draw(st.sampled_from((name, *DIALECTS.get(name, ()))), label=name)
+        outer, _, inner = other.rpartition(".")
+        if outer:
+            renamed.setdefault(outer, {})[inner] = value
+        else:
+            renamed[other] = value
+
+    assert parse_config(renamed) == parse_config(config)
+
+
+@pytest.mark.parametrize("holder", ["text_config", "llm_config", "language_config"])
+def test_a_text_model_inside_another_says_the_same(holder: str) -> None:
+    assert parse_config({"model_type": "any_vl", holder: LLAMA}) == parse_config(LLAMA)
+
+
+def test_counted_parameters_go_before_computed_ones() -> None:
+    counts = TensorCounts(text=30_532_122_624, routed_experts=28_991_029_248, other=7)
+
+    shape = parse_config(EXPERTS, counts).architecture
+
+    assert (shape.parameters, shape.other_parameters) == (30_532_122_624, 7)
+    assert shape.active_parameters == 3_353_032_704
