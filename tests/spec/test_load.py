@@ -8,6 +8,7 @@ from warmfleet.errors import SpecError
 from warmfleet.spec.document import read_document
 from warmfleet.spec.load import load_spec, located, parse_spec
 from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.placement import BaremetalPlacement
 
 BASE = Path(__file__).parent / "cases" / "base.yaml"
 
@@ -92,3 +93,26 @@ def test_a_spec_that_is_all_brackets_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"deep\.yaml: nested too deeply; needed a spec") as caught:
         load_spec(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_thousand_leased_servers_are_read_and_an_error_in_them_is_placed(tmp_path: Path) -> None:
+    servers = "".join(
+        f"    - {{name: gpu-{number}, address: 10.1.{number // 250}.{number % 250 + 1},\n"
+        f"       host_key: SHA256:{'a' * 43}, ssh: {{user: ops, become: true}},\n"
+        f"       contract: {{gpu: 1 x RTX 4090, ram: 64 GB, nvme: [{{size: 500 GB}}]}}}}\n"
+        for number in range(1000)
+    )
+    text, _, _ = BASE.read_text().partition("placement:")
+    path = tmp_path / "test.yaml"
+    path.write_text(f"{text}placement:\n  kind: baremetal\n  servers:\n{servers}")
+
+    spec = load_spec(path)
+
+    assert isinstance(spec.placement, BaremetalPlacement)
+    assert len(spec.placement.servers) == 1000
+    lines = path.read_text().splitlines()
+    broken = next(index for index, line in enumerate(lines) if "gpu-998," in line)
+    lines[broken] = lines[broken].replace("10.1.3", "10.1")
+    path.write_text("\n".join(lines))
+    with pytest.raises(SpecError, match=rf":{broken + 1}: placement.servers\[998\].address: found"):
+        load_spec(path)

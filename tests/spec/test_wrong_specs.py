@@ -61,14 +61,14 @@ NEEDED = "needed fields as NAME: VALUE"
             b"%YAML 9.9\n---\na: 1\n",
             f":1: not YAML: found incompatible YAML document (version 1.* is required); {NEEDED}",
         ),
-        (b"#" * (MAX_BYTES + 1), ": larger than 256 KiB; needed a spec, which is a page or two"),
+        (b"#" * (MAX_BYTES + 1), ": larger than 512 KiB; needed a spec, which is a page or two"),
         (
             b"[" * (MAX_BYTES - 1),
             ": nested too deeply; needed a spec, which has a few levels",
         ),
         (b"a: " + b"[" * 100 + b"]" * 100, f":1: {DEEP}"),
         (b"a: " + b"{a: " * 100 + b"}" * 100, f":1: {DEEP}"),
-        (b"\n".join(b"k%d: 1" % number for number in range(25_000)), f":20000: {DEEP}"),
+        (b"\n".join(b"k%x: 1" % number for number in range(51_000)), f":50000: {DEEP}"),
         (b"a: &a [*a]\n", f":1: {DEEP}"),
         (
             b"a: &a [x, x, x, x, x, x, x, x, x, x]\n"

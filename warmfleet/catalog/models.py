@@ -11,6 +11,7 @@ __all__ = [
     "Carrier",
     "Catalog",
     "Engine",
+    "FrontRates",
     "LabHosts",
     "Line",
     "Model",
@@ -161,6 +162,13 @@ class WireSizes(Row):
     plain_answer_bytes: int = Field(ge=0)
 
 
+class FrontRates(Row):
+    """What the processes in front of an engine cost on the CPU."""
+
+    core_s_per_event: float = Field(gt=0, description="of one streamed token, on one core")
+    tokens_per_thread_s: float = Field(gt=0, description="prompt text turned into tokens")
+
+
 class Peaks(Row):
     """How far load rises above the figures of a spec."""
 
@@ -192,6 +200,7 @@ class Catalog(BaseModel):
     carriers: tuple[Carrier, ...]
     lines: tuple[Line, ...]
     wire: WireSizes
+    front: FrontRates
     peaks: Peaks
     rtt: RttModel
 

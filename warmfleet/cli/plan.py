@@ -12,7 +12,7 @@ from warmfleet.errors import ProjectNotFoundError
 from warmfleet.project import Project
 
 if TYPE_CHECKING:
-    from warmfleet.plan.models import FleetPlan
+    from warmfleet.plan.lock import AnyPlan
 
 __all__ = ["plan"]
 
@@ -42,7 +42,7 @@ def plan(
     project, environment, spec = _where(target)
     if check:
         project, environment = _environment(project, environment, "--check")
-        planned = lock.check_lock(project, environment)
+        planned = lock.check_any_lock(project, environment)
     elif project is not None and environment is not None:
         planned = lock.plan_environment(project, environment)
     else:
@@ -85,16 +85,22 @@ def _environment(
     return project, environment
 
 
-def _show(planned: "FleetPlan", *, explain: str | None, as_json: bool) -> None:
-    from warmfleet.cli import plan_view
-
+def _show(planned: "AnyPlan", *, explain: str | None, as_json: bool) -> None:
     if explain is not None:
-        decisions = plan_view.decisions_of(planned, explain)
+        from warmfleet.cli.decision_view import decisions_of, print_explanations
+
+        decisions = decisions_of(planned.decisions, explain)
         if as_json:
             print_json([decision.model_dump(mode="json") for decision in decisions])
         else:
-            plan_view.print_explanations(result_console(), decisions)
+            print_explanations(result_console(), decisions)
     elif as_json:
         print_json(planned.model_dump(mode="json"))
+    elif planned.kind == "lab":
+        from warmfleet.cli.plan_view import print_plan
+
+        print_plan(result_console(), planned)
     else:
-        plan_view.print_plan(result_console(), planned)
+        from warmfleet.cli.gpu_plan_view import print_gpu_plan
+
+        print_gpu_plan(result_console(), planned)

@@ -19,7 +19,8 @@ from warmfleet.converge.packages import Progress, download
 from warmfleet.converge.weights import ensure_weights
 from warmfleet.converge.wheel import ServiceWheel
 from warmfleet.errors import ConvergeError, WarmfleetError
-from warmfleet.plan.lock import read_lock
+from warmfleet.plan.lock import read_any_lock
+from warmfleet.plan.models import FleetPlan
 from warmfleet.project import Project
 from warmfleet.space import require_space
 
@@ -97,7 +98,9 @@ def main(arguments: list[str] | None = None) -> int:
         environments = sys.argv[1:] if arguments is None else arguments
         house = ensure_wheelhouse(project, _say)
         for environment in environments or project.environments():
-            for model in read_lock(project.plan_file(environment)).models:
+            plan = read_any_lock(project.plan_file(environment))
+            # The weights of leased servers are not fetched yet.
+            for model in plan.models if isinstance(plan, FleetPlan) else ():
                 ensure_weights(project, model, _say)
     except WarmfleetError as error:
         _say(f"error: {error}")

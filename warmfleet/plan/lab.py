@@ -33,8 +33,12 @@ from warmfleet.plan.warmup import plan_warmup
 from warmfleet.resolve.facts import Facts, ModelFacts
 from warmfleet.spec.models import FleetSpec, ModelSpec
 from warmfleet.spec.placement import LabPlacement
+from warmfleet.spec.units import Duration
 
 __all__ = ["plan_lab"]
+
+_COLD_START = Duration.parse("60 s")
+"""Of the lab's small model, where the spec does not say."""
 
 
 def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Catalog) -> FleetPlan:
@@ -58,9 +62,10 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         slots=slots.value,
     )
     cpus = _choose_cpus(engine, catalog)
+    asked = spec.slo.cold_start or _COLD_START
     warmup = plan_warmup(
         spec.traffic.callers,
-        spec.slo,
+        spec.slo.model_copy(update={"cold_start": asked}),
         speed,
         slots=slots.value,
         noise=catalog.lab.probe_noise,
@@ -71,7 +76,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         speed="measured",
         source=speed.source,
         budget_s=warmup.plan.budget_s,
-        gap_s=None if replicas.value > 1 else spec.slo.cold_start.seconds,
+        gap_s=None if replicas.value > 1 else warmup.cold_start_s,
     )
     hosts = lab_hosts(
         placement,
@@ -118,7 +123,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
             )
         ],
         timeouts=timeouts.chain,
-        slo=plan_slo(spec.slo),
+        slo=plan_slo(spec.slo, cold_start_s=warmup.cold_start_s),
         updates=UpdatesPlan(floor=floor.value),
         decisions=[
             region.decision("sites[0].region"),

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from inference_app.problems import problems, read_json, shown, written
 from warmfleet.catalog.load import load_catalog
 from warmfleet.errors import PermissionNeededError, PlanRefusedError, PlanStaleError, SpecError
+from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
 from warmfleet.project import Project
@@ -18,20 +19,25 @@ from warmfleet.spec.document import read_document
 from warmfleet.spec.load import located, parse_spec
 
 __all__ = [
+    "AnyPlan",
+    "check_any_lock",
     "check_lock",
     "differing_fields",
     "dump_plan",
     "plan_environment",
     "plan_spec_file",
+    "read_any_lock",
     "read_lock",
     "write_lock",
 ]
+
+AnyPlan = FleetPlan | GpuFleetPlan
 
 _NAMED_FIELDS = 3
 """Differing fields that a message names; the rest is counted."""
 
 
-def plan_environment(project: Project, environment: str) -> FleetPlan:
+def plan_environment(project: Project, environment: str) -> AnyPlan:
     """Plan one environment of the project from its spec.
 
     Raises:
@@ -47,7 +53,7 @@ def plan_environment(project: Project, environment: str) -> FleetPlan:
     return plan
 
 
-def plan_spec_file(path: Path, *, root: Path) -> FleetPlan:
+def plan_spec_file(path: Path, *, root: Path) -> AnyPlan:
     """Plan a spec file; relative paths in it start at ``root``.
 
     Raises:
@@ -63,13 +69,23 @@ def plan_spec_file(path: Path, *, root: Path) -> FleetPlan:
 
 
 def check_lock(project: Project, environment: str) -> FleetPlan:
-    """Return the committed plan when it is what the spec gives now.
+    """Return the committed plan when it is what the spec gives now and can be brought up.
+
+    Raises:
+        PlanStaleError: no lock, or the first fields that differ.
+        PlanRefusedError: a plan of leased servers.
+    """
+    return _to_be_brought_up(check_any_lock(project, environment))
+
+
+def check_any_lock(project: Project, environment: str) -> AnyPlan:
+    """Return the committed plan, of any kind, when it is what the spec gives now.
 
     Raises:
         PlanStaleError: no lock, or the first fields that differ.
     """
     path = project.plan_file(environment)
-    locked = read_lock(path)
+    locked = read_any_lock(path)
     current = plan_environment(project, environment)
     differences = list(differing_fields(locked, current))
     if differences:
@@ -82,7 +98,17 @@ def check_lock(project: Project, environment: str) -> FleetPlan:
 
 
 def read_lock(path: Path) -> FleetPlan:
-    """Read a committed plan.
+    """Read the committed plan of an environment that can be brought up.
+
+    Raises:
+        PlanStaleError: the file is missing, not a plan, or of another schema version.
+        PlanRefusedError: a plan of leased servers.
+    """
+    return _to_be_brought_up(read_any_lock(path))
+
+
+def read_any_lock(path: Path) -> AnyPlan:
+    """Read a committed plan of any kind.
 
     Raises:
         PlanStaleError: the file is missing, not a plan, or of another schema version.
@@ -101,15 +127,16 @@ def read_lock(path: Path) -> FleetPlan:
     if found != SCHEMA_VERSION:
         msg = f"plan {path} has schema version {shown(found)}, needed {SCHEMA_VERSION}; {again}"
         raise PlanStaleError(msg)
+    model = GpuFleetPlan if value.get("kind") == "baremetal" else FleetPlan
     try:
-        return FleetPlan.model_validate(value)
+        return model.model_validate(value)
     except ValidationError as error:
-        where, said = next(iter(problems(error, FleetPlan, value).items()))
+        where, said = next(iter(problems(error, model, value).items()))
         msg = f"plan {path} is not valid: {written(where) or 'plan'}: {said}; {again}"
         raise PlanStaleError(msg) from error
 
 
-def write_lock(plan: FleetPlan, path: Path) -> None:
+def write_lock(plan: AnyPlan, path: Path) -> None:
     """Write the plan so that equal plans give equal bytes.
 
     Raises:
@@ -125,18 +152,29 @@ def write_lock(plan: FleetPlan, path: Path) -> None:
         raise PermissionNeededError(msg) from error
 
 
-def dump_plan(plan: FleetPlan) -> str:
+def dump_plan(plan: AnyPlan) -> str:
     """Return the plan as the lock file holds it."""
     value = plan.model_dump(mode="json")
     return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def differing_fields(locked: FleetPlan, current: FleetPlan) -> Iterator[str]:
+def differing_fields(locked: AnyPlan, current: AnyPlan) -> Iterator[str]:
     """Yield ``FIELD: lock X, now Y`` for each differing leaf: what acts first, then the reasons."""
     old, new = locked.model_dump(mode="json"), current.model_dump(mode="json")
     late = ("spec_sha256", "catalog_version", "decisions")
     for key in sorted(old | new, key=lambda name: (name in late, name)):
         yield from _differences(key, old.get(key), new.get(key))
+
+
+def _to_be_brought_up(plan: AnyPlan) -> FleetPlan:
+    if isinstance(plan, FleetPlan):
+        return plan
+    msg = (
+        f"environment {plan.environment}: found placement.kind {plan.kind}; needed lab: this "
+        "release plans leased servers but does not adopt them yet; nearest: "
+        f"warmfleet plan {plan.environment}"
+    )
+    raise PlanRefusedError(msg)
 
 
 def _differences(path: str, old: Any, new: Any) -> Iterator[str]:

@@ -3,6 +3,7 @@
 Units are in the names: ``_s`` seconds, ``_mb`` megabytes of 10^6 bytes, ``_mbps`` 10^6 bit/s.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Annotated, Literal, Self
@@ -14,6 +15,7 @@ from warmfleet.plan.timeouts import TimeoutChain, conflict
 __all__ = [
     "SCHEMA_VERSION",
     "BandwidthPlan",
+    "CommonPlan",
     "Decision",
     "EndpointPlan",
     "EngineKind",
@@ -25,6 +27,7 @@ __all__ = [
     "LimitsPlan",
     "ModelPlan",
     "PackageSource",
+    "Plan",
     "Scalar",
     "SitePlan",
     "SloPlan",
@@ -32,6 +35,7 @@ __all__ = [
     "UpdatesPlan",
     "WarmupPlan",
     "WarmupShape",
+    "start_outlives_warmup",
 ]
 
 SCHEMA_VERSION: Literal[1] = 1
@@ -39,7 +43,9 @@ SCHEMA_VERSION: Literal[1] = 1
 Scalar = str | int | float | bool
 
 
-class _Plan(BaseModel):
+class Plan(BaseModel):
+    """A part of a plan."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -57,7 +63,7 @@ class EngineKind(StrEnum):
     FAKE = "fake"
 
 
-class EndpointPlan(_Plan):
+class EndpointPlan(Plan):
     """Where clients connect."""
 
     address: str
@@ -65,7 +71,7 @@ class EndpointPlan(_Plan):
     server_names: list[str] = Field(description="names and addresses in the server certificate")
 
 
-class BandwidthPlan(_Plan):
+class BandwidthPlan(Plan):
     """The line of a site, as it would be ordered."""
 
     region: str
@@ -75,7 +81,7 @@ class BandwidthPlan(_Plan):
     burst_mbps: int = Field(gt=0)
 
 
-class HostPlan(_Plan):
+class HostPlan(Plan):
     """One machine."""
 
     name: str
@@ -88,7 +94,7 @@ class HostPlan(_Plan):
     )
 
 
-class SitePlan(_Plan):
+class SitePlan(Plan):
     """One region: hosts, their network, and the line to the users."""
 
     name: str
@@ -98,7 +104,7 @@ class SitePlan(_Plan):
     bandwidth: BandwidthPlan
 
 
-class PackageSource(_Plan):
+class PackageSource(Plan):
     """Weights inside a Python package."""
 
     kind: Literal["package"] = "package"
@@ -106,14 +112,14 @@ class PackageSource(_Plan):
     file: str = Field(description="path inside the package")
 
 
-class FileSource(_Plan):
+class FileSource(Plan):
     """Weights in a file of the control machine."""
 
     kind: Literal["file"] = "file"
     path: str = Field(description="relative to the project folder, or absolute")
 
 
-class EnginePlan(_Plan):
+class EnginePlan(Plan):
     """How the engine of each replica is started."""
 
     kind: EngineKind
@@ -124,7 +130,7 @@ class EnginePlan(_Plan):
     options: dict[str, Scalar] = Field(default_factory=dict)
 
 
-class WarmupShape(_Plan):
+class WarmupShape(Plan):
     """One kind of request that callers send."""
 
     prompt_tokens: int = Field(gt=0)
@@ -133,7 +139,7 @@ class WarmupShape(_Plan):
     concurrency: int = Field(gt=0)
 
 
-class WarmupPlan(_Plan):
+class WarmupPlan(Plan):
     """What proves that a replica is warm."""
 
     shapes: list[WarmupShape] = Field(min_length=1)
@@ -143,7 +149,7 @@ class WarmupPlan(_Plan):
     budget_s: float = Field(gt=0, description="from process start to ready")
 
 
-class LimitsPlan(_Plan):
+class LimitsPlan(Plan):
     """What one request, and all requests of a replica together, may ask for."""
 
     max_output_tokens: int = Field(gt=0)
@@ -151,7 +157,7 @@ class LimitsPlan(_Plan):
     max_in_flight: int = Field(gt=0, description="generating and waiting, per replica")
 
 
-class ModelPlan(_Plan):
+class ModelPlan(Plan):
     """One model that every replica serves."""
 
     name: str = Field(description="name in the API")
@@ -178,7 +184,7 @@ class ModelPlan(_Plan):
         return self
 
 
-class SloPlan(_Plan):
+class SloPlan(Plan):
     """What the endpoint is held to."""
 
     first_request_ratio: float = Field(ge=1, description="first request against the steady median")
@@ -187,13 +193,13 @@ class SloPlan(_Plan):
     availability: float = Field(gt=0, lt=1, description="0.999 is 99.9 %")
 
 
-class UpdatesPlan(_Plan):
+class UpdatesPlan(Plan):
     """What operations and updates must leave in place."""
 
     floor: int = Field(ge=0, description="ready replicas of each model")
 
 
-class Decision(_Plan):
+class Decision(Plan):
     """One choice with its numbers: why a field has its value."""
 
     field: str = Field(description="path in the plan, for example models[0].engine.slots")
@@ -203,21 +209,26 @@ class Decision(_Plan):
     source: str | None = Field(default=None, description="where the facts come from")
 
 
-class FleetPlan(_Plan):
-    """Everything that is to exist for one environment."""
+class CommonPlan(Plan):
+    """What plans of all kinds of environments hold."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
     catalog_version: str
     spec_sha256: str = Field(description="of the spec's meaning: comments and order do not count")
     environment: str
-    kind: Literal["lab"]
-    endpoint: EndpointPlan
-    sites: list[SitePlan] = Field(min_length=1)
-    models: list[ModelPlan] = Field(min_length=1)
     timeouts: TimeoutChain
     slo: SloPlan
     updates: UpdatesPlan
     decisions: list[Decision]
+
+
+class FleetPlan(CommonPlan):
+    """Everything that is to exist for one environment that can be brought up."""
+
+    kind: Literal["lab"]
+    endpoint: EndpointPlan
+    sites: list[SitePlan] = Field(min_length=1)
+    models: list[ModelPlan] = Field(min_length=1)
 
     @property
     def hosts(self) -> list[HostPlan]:
@@ -226,16 +237,24 @@ class FleetPlan(_Plan):
 
     @model_validator(mode="after")
     def _start_outlives_warmup(self) -> Self:
-        for model in self.models:
-            budget_s = model.warmup.budget_s
-            if self.timeouts.systemd_start_s <= budget_s:
-                raise ValueError(
-                    conflict(
-                        "timeouts.systemd_start_s",
-                        self.timeouts.systemd_start_s,
-                        f"the warm-up budget of model {model.name}",
-                        budget_s,
-                        "systemd would kill a start that is still warming",
-                    )
-                )
+        start_outlives_warmup(self.timeouts, {m.name: m.warmup.budget_s for m in self.models})
         return self
+
+
+def start_outlives_warmup(chain: TimeoutChain, budgets_s: Mapping[str, float]) -> None:
+    """Refuse a chain in which systemd ends a start that is still warming.
+
+    Raises:
+        ValueError: with the model whose budget it is.
+    """
+    for name, budget_s in budgets_s.items():
+        if chain.systemd_start_s <= budget_s:
+            raise ValueError(
+                conflict(
+                    "timeouts.systemd_start_s",
+                    chain.systemd_start_s,
+                    f"the warm-up budget of model {name}",
+                    budget_s,
+                    "systemd would kill a start that is still warming",
+                )
+            )

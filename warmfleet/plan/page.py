@@ -5,15 +5,17 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from warmfleet.content import content_root
+from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.models import FleetPlan
 
 __all__ = ["render_page"]
 
 
-def render_page(plan: FleetPlan) -> str:
+def render_page(plan: FleetPlan | GpuFleetPlan) -> str:
     """Return the page; equal plans give equal pages."""
+    name = "plan.md.j2" if isinstance(plan, FleetPlan) else "gpu_plan.md.j2"
     timeouts = plan.timeouts.model_dump().items()
-    return _environment().get_template("plan.md.j2").render(plan=plan, timeouts=timeouts)
+    return _environment().get_template(name).render(plan=plan, timeouts=timeouts)
 
 
 @cache
@@ -27,6 +29,7 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701 - Markdown; the values come from our own models
     )
     environment.filters["cell"] = _cell
+    environment.filters["gib"] = lambda size: f"{size / 2**30:.1f}"
     return environment
 
 

@@ -2,6 +2,7 @@
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.errors import PlanRefusedError
+from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.lab import plan_lab
 from warmfleet.plan.models import FleetPlan
 from warmfleet.resolve.facts import Facts
@@ -11,7 +12,7 @@ from warmfleet.spec.placement import LabPlacement
 __all__ = ["plan_fleet"]
 
 
-def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> FleetPlan:
+def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> FleetPlan | GpuFleetPlan:
     """Plan one environment.
 
     Raises:

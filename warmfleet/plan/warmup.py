@@ -9,6 +9,7 @@ from warmfleet.plan.choice import Choice
 from warmfleet.plan.models import Scalar, WarmupPlan, WarmupShape
 from warmfleet.plan.speed import RequestSpeed
 from warmfleet.spec.models import CallerSpec, SloSpec
+from warmfleet.spec.units import Duration
 
 __all__ = ["PlannedWarmup", "plan_warmup"]
 
@@ -35,15 +36,23 @@ class PlannedWarmup:
     """The plan and the reasons for its parts."""
 
     plan: WarmupPlan
+    cold_start_s: float
+    """The objective: as asked, else the forecast in tens."""
     shapes: Choice[list[Scalar]]
     budget: Choice[float]
     ratio: Choice[float]
 
 
 def plan_warmup(
-    callers: Sequence[CallerSpec], slo: SloSpec, speed: RequestSpeed, *, slots: int, noise: float
+    callers: Sequence[CallerSpec],
+    slo: SloSpec,
+    speed: RequestSpeed,
+    *,
+    slots: int,
+    noise: float,
+    words: str = "measured",
 ) -> PlannedWarmup:
-    """Derive the warm-up from the callers.
+    """Derive the warm-up from the callers; ``words`` says where their speed comes from.
 
     Raises:
         PlanRefusedError: starting and warming takes longer than the asked cold start.
@@ -52,7 +61,9 @@ def plan_warmup(
     probes_s = sum(_PROBES * _probe_s(shape, speed) for shape in shapes)
     forecast_s = speed.start_s + probes_s
     _must_fit(slo, forecast_s, speed.start_s, shapes)
-    budget_s = _BUDGET_FACTOR * slo.cold_start.seconds
+    objective = slo.cold_start or Duration(10 * math.ceil(forecast_s / 10))
+    asked = "" if slo.cold_start else " (nothing is asked; the forecast in tens)"
+    budget_s = _BUDGET_FACTOR * objective.seconds
     ratio = max(slo.first_request.factor, noise)
     return PlannedWarmup(
         WarmupPlan(
@@ -62,6 +73,7 @@ def plan_warmup(
             max_probes=_MAX_PROBES,
             budget_s=budget_s,
         ),
+        objective.seconds,
         Choice(
             [_written(shape) for shape in shapes],
             "one shape for each prompt length (to a factor of two) and for streamed and plain "
@@ -71,13 +83,13 @@ def plan_warmup(
         ),
         Choice(
             budget_s,
-            f"start and {_PROBES} probes of each shape take {forecast_s:.0f} s by measured speed; "
-            f"the objective is {slo.cold_start}, and a start that takes {_BUDGET_FACTOR} times "
+            f"start and {_PROBES} probes of each shape take {forecast_s:.0f} s by {words} speed; "
+            f"the objective is {objective}{asked}, and a start that takes {_BUDGET_FACTOR} times "
             "that has failed",
             {
                 "start_s": speed.start_s,
                 "probes_s": probes_s,
-                "cold_start_s": slo.cold_start.seconds,
+                "cold_start_s": objective.seconds,
             },
             speed.source,
         ),
@@ -119,9 +131,9 @@ def _probe_s(shape: WarmupShape, speed: RequestSpeed) -> float:
 
 
 def _must_fit(slo: SloSpec, forecast_s: float, start_s: float, shapes: list[WarmupShape]) -> None:
-    asked_s = slo.cold_start.seconds
-    if forecast_s <= asked_s:
+    if slo.cold_start is None or forecast_s <= slo.cold_start.seconds:
         return
+    asked_s = slo.cold_start.seconds
     msg = (
         f"slo.cold_start: asked {slo.cold_start}, but the start takes {start_s:g} s and proving "
         f"{len(shapes)} shapes warm {forecast_s - start_s:.0f} s "

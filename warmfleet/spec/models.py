@@ -133,8 +133,8 @@ class SloSpec(SpecModel):
     ttft_p95: Annotated[Duration, Positive] | None = Field(
         default=None, description="time to the first token, 95th percentile"
     )
-    cold_start: Annotated[Duration, Positive] = Field(
-        default=Duration.parse("60 s"), description="process start to warm"
+    cold_start: Annotated[Duration, Positive] | None = Field(
+        default=None, description="process start to warm; 60 s in the lab, else planned if absent"
     )
     availability: Annotated[
         Percentage, checked(lambda p: 0 < p.value < 100, "more than 0% and less than 100%")

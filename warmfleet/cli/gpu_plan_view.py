@@ -1,0 +1,106 @@
+"""A plan of GPU servers as tables for people: what to rent, each model, then what all share."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from warmfleet.cli.decision_view import decision_table
+from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
+
+__all__ = ["print_gpu_plan"]
+
+_REFUSED_SHOWN = 6
+"""Refused offers of a model that are shown: those that miss least."""
+
+
+def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
+    """Print servers, then memory, speed, refused offers and every decision of each model."""
+    for site in plan.sites:
+        line = site.bandwidth
+        console.print(
+            f"[bold]{escape(plan.environment)}[/bold]: {plan.kind}, {escape(site.region)}, line "
+            f"{escape(line.line)} {line.committed_mbps} Mbps (burst {line.burst_mbps})"
+        )
+        console.print(_servers(site.groups))
+    for index, model in enumerate(plan.models):
+        console.print()
+        console.print(_title(model))
+        console.print(_memory(model.memory))
+        console.print(_speed(model))
+        for loss in model.quality:
+            console.print(f"  quality  {escape(loss.finding)} ({escape(loss.source)})")
+        if model.refused:
+            console.print(_refused(model))
+        console.print(decision_table(plan.decisions, within=f"models[{index}]."))
+    console.print()
+    console.print("[bold]all models[/bold]")
+    console.print(decision_table(plan.decisions, outside="models["))
+
+
+def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("servers", "count", "cards of each", "models"):
+        table.add_column(column, justify="right" if column == "count" else "left")
+    for group in groups:
+        named = ", ".join(group.servers[:3]) + (", ..." if len(group.servers) > 3 else "")
+        what = f"leased: {named}" if group.servers else f"to rent: {group.name}"
+        cards = f"{group.gpus} x {group.card}"
+        table.add_row(escape(what), str(group.count), escape(cards), ", ".join(group.models))
+    return table
+
+
+def _title(model: GpuModelPlan) -> str:
+    cards = model.cards
+    spare = f", {model.spare} of them to spare" if model.spare else ""
+    return (
+        f"[bold]{escape(model.name)}[/bold]: {escape(model.weights.name)} in {model.precision} on "
+        f"{model.engine.kind}, {model.replicas} replicas{spare}, each on {cards.count} x "
+        f"{escape(cards.name)}"
+    )
+
+
+def _memory(memory: MemoryPlan) -> str:
+    parts = {
+        "weights": memory.weights_bytes,
+        "cache": memory.kv_bytes,
+        "activations": memory.activation_bytes,
+        "libraries": memory.non_torch_bytes,
+        "free": memory.headroom_bytes,
+    }
+    named = " + ".join(f"{name} {_gib(size)}" for name, size in parts.items())
+    return (
+        f"  memory   {named} = {_gib(memory.budget_bytes)} GiB, of {_gib(memory.total_bytes)} on a "
+        "card\n"
+        f"  at most  {memory.largest_concurrency} requests of the full context at a time, or "
+        f"{memory.largest_context} tokens in each of those planned"
+    )
+
+
+def _speed(model: GpuModelPlan) -> str:
+    speed = model.throughput
+    return (
+        f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95), then "
+        f"{speed.stream_tokens_per_s:.0f} tokens/s a stream; a replica at most "
+        f"{speed.ceiling_qps:.3g} requests/s, {speed.ceiling_tokens_per_s:.0f} tokens/s "
+        f"(+-{speed.error_pct:.0f} %)"
+    )
+
+
+def _refused(model: GpuModelPlan) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("  refused offer", no_wrap=True)
+    table.add_column("precision", no_wrap=True)
+    table.add_column("missing a card", justify="right", no_wrap=True)
+    table.add_column("because")
+    for offer in model.refused[:_REFUSED_SHOWN]:
+        missing = f"{_gib(offer.missing_bytes)} GiB" if offer.missing_bytes else ""
+        table.add_row(f"  {escape(offer.offer)}", offer.precision, missing, escape(offer.why))
+    if (more := len(model.refused) - _REFUSED_SHOWN) > 0:
+        table.add_row(f"  and {more} more", "", "", "see --json")
+    return table
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f}"

@@ -1,0 +1,239 @@
+"""Arguments of the engine: each follows from the sizing and the load of its replica."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from warmfleet.catalog.models import FrontRates
+from warmfleet.plan.choice import Choice
+from warmfleet.plan.gpu_models import LlamacppPlan, VllmPlan
+from warmfleet.plan.models import Decision, Scalar
+from warmfleet.sizing.engine_memory import EngineMemory
+from warmfleet.sizing.fit import Fit, Layout
+from warmfleet.sizing.precision import Precision
+
+__all__ = ["EngineInputs", "PlannedEngine", "plan_engine"]
+
+_BUSY_SHARE = 0.7
+"""Of a front-end process: above it, streams wait for each other on its one core."""
+
+_BF16_CAPABILITY = 8.0
+"""Cards before Ampere have no bfloat16."""
+
+_WHILE_LOADING: Mapping[str, str] = {"fp8": "fp8", "nf4": "bitsandbytes"}
+"""Precisions to which vLLM brings 16-bit weights by itself."""
+
+_SIXTEEN_BIT = {"bf16", "fp16"}
+_ALL_LAYERS = 999
+_LLAMACPP_BATCH = 2048
+_VLLM_ARGUMENTS = "vllm-project/vllm vllm/engine/arg_utils.py"
+_VLLM_TUNING = "vllm-project/vllm docs/configuration/optimization.md"
+_LLAMACPP_ARGUMENTS = "ggml-org/llama.cpp tools/server/README.md"
+
+
+@dataclass(frozen=True)
+class EngineInputs:
+    """What the arguments follow from."""
+
+    precision: Precision
+    published: str
+    """Precision of the weights in the source."""
+    layout: Layout
+    memory: EngineMemory
+    fit: Fit
+    peak_tokens_per_s: float
+    """Answer tokens of one replica at its ceiling."""
+    peak_prompt_tokens_per_s: float
+    """Prompt tokens of one replica at its ceiling."""
+    front: FrontRates
+
+
+@dataclass(frozen=True)
+class PlannedEngine:
+    """The arguments and the reasons for them."""
+
+    plan: VllmPlan | LlamacppPlan
+    choices: Mapping[str, Choice[Scalar]]
+    """By the argument's field."""
+
+    def decisions(self, at: str) -> Iterator[Decision]:
+        """Yield the decisions about the fields below ``at``."""
+        for field, choice in self.choices.items():
+            yield choice.decision(f"{at}.{field}")
+
+
+def plan_engine(inputs: EngineInputs) -> PlannedEngine:
+    """Derive the arguments of the engine that the memory was worked out for."""
+    if inputs.memory.engine == "llamacpp":
+        return _llamacpp(inputs)
+    return _vllm(inputs)
+
+
+def _vllm(inputs: EngineInputs) -> PlannedEngine:
+    layout, memory, fit = inputs.layout, inputs.memory, inputs.fit
+    choices: dict[str, Choice[Scalar]] = {
+        "max_model_len": _context(fit),
+        "max_num_seqs": Choice(
+            memory.max_num_seqs,
+            f"{fit.concurrency} requests at a time at the peak of a second; more would take "
+            "memory from the cache, and wait at the gateway instead",
+            {"concurrency": fit.concurrency, "fit_at_full_context": fit.largest_concurrency},
+            _VLLM_ARGUMENTS,
+        ),
+        "max_num_batched_tokens": Choice(
+            memory.max_batched_tokens,
+            "tokens of a step: small steps keep running answers smooth, large ones read prompts "
+            "sooner; 8192 on cards of 70 GiB and more, else 2048, as the engine has it",
+            {"cuda_total_gib": layout.gpu.cuda_total_gib},
+            _VLLM_TUNING,
+        ),
+        "gpu_memory_utilization": Choice(
+            memory.utilisation,
+            f"of {_gib(fit.total)} GiB that a program may have; the rest is for CUDA graphs, "
+            f"{_gib(fit.graphs)} GiB, and for what else runs on the card",
+            {"total_gib": fit.total / 2**30, "graphs_gib": fit.graphs / 2**30},
+            _VLLM_ARGUMENTS,
+        ),
+        "tensor_parallel_size": _parallel(layout),
+        "dtype": _dtype(layout),
+        "kv_cache_dtype": Choice(
+            memory.kv_dtype,
+            "16 bit, which costs no quality" if memory.kv_dtype == "auto" else "asked for",
+            {},
+            _VLLM_ARGUMENTS,
+        ),
+        "api_server_count": _front_processes(inputs),
+        "renderer_num_workers": _preprocessing(inputs),
+    }
+    if (quantization := _quantization(inputs)) is not None:
+        choices["quantization"] = quantization
+    values = {field: choice.value for field, choice in choices.items()}
+    plan = VllmPlan(
+        pipeline_parallel_size=layout.pipeline_parallel, **{"quantization": None, **values}
+    )
+    return PlannedEngine(plan, choices)
+
+
+def _llamacpp(inputs: EngineInputs) -> PlannedEngine:
+    memory, fit = inputs.memory, inputs.fit
+    kv_dtype = {"auto": "f16", "fp16": "f16"}.get(memory.kv_dtype, memory.kv_dtype)
+    choices: dict[str, Choice[Scalar]] = {
+        "parallel": Choice(
+            fit.concurrency,
+            f"{fit.concurrency} requests at a time at the peak of a second",
+            {"fit_at_full_context": fit.largest_concurrency},
+            _LLAMACPP_ARGUMENTS,
+        ),
+        "ctx_size": Choice(
+            fit.context * fit.concurrency,
+            f"{fit.concurrency} slots share it: {fit.context} tokens for each",
+            {"context": fit.context, "slots": fit.concurrency},
+            _LLAMACPP_ARGUMENTS,
+        ),
+        "ubatch_size": Choice(
+            memory.max_batched_tokens,
+            "prompt tokens of one step on the card; its buffers grow with it",
+            {},
+            _LLAMACPP_ARGUMENTS,
+        ),
+        "cache_type_k": Choice(
+            kv_dtype,
+            "16 bit, which costs no quality" if kv_dtype == "f16" else "asked for",
+            {},
+            _LLAMACPP_ARGUMENTS,
+        ),
+        "threads": Choice(
+            1,
+            "all layers are on the card: more threads would wait for it together",
+            {},
+            _LLAMACPP_ARGUMENTS,
+        ),
+        "threads_http": _preprocessing(inputs),
+    }
+    plan = LlamacppPlan(
+        parallel=fit.concurrency,
+        ctx_size=fit.context * fit.concurrency,
+        batch_size=max(_LLAMACPP_BATCH, memory.max_batched_tokens),
+        ubatch_size=memory.max_batched_tokens,
+        n_gpu_layers=_ALL_LAYERS,
+        flash_attn=memory.flash_attention,
+        cache_type_k=kv_dtype,
+        cache_type_v=kv_dtype,
+        threads=1,
+        threads_http=int(choices["threads_http"].value),
+    )
+    return PlannedEngine(plan, choices)
+
+
+def _context(fit: Fit) -> Choice[Scalar]:
+    return Choice(
+        fit.context,
+        "context of the spec: a longer request is refused at once instead of pushing others out",
+        {"fits_at_this_concurrency": fit.largest_context},
+        _VLLM_ARGUMENTS,
+    )
+
+
+def _parallel(layout: Layout) -> Choice[Scalar]:
+    if layout.count == 1:
+        reason = "one card holds the model: no traffic between cards"
+    else:
+        link = "NVLink" if layout.gpu.nvlink_gb_s else "PCIe"
+        reason = f"{layout.count} cards hold one copy; they meet twice a layer, over {link}"
+    inputs = {"cards": layout.count, "nvlink_gb_s": layout.gpu.nvlink_gb_s}
+    return Choice(layout.tensor_parallel, reason, inputs, layout.gpu.source)
+
+
+def _dtype(layout: Layout) -> Choice[Scalar]:
+    capability = layout.gpu.compute_capability
+    old = layout.gpu.vendor == "NVIDIA" and float(capability or 0) < _BF16_CAPABILITY
+    return Choice(
+        "float16" if old else "auto",
+        f"compute capability {capability} has no bfloat16" if old else "as the checkpoint has it",
+        {"compute_capability": capability or "unknown"},
+        layout.gpu.source,
+    )
+
+
+def _quantization(inputs: EngineInputs) -> Choice[Scalar] | None:
+    wanted = inputs.precision.id
+    if inputs.published not in _SIXTEEN_BIT or wanted not in _WHILE_LOADING:
+        return None
+    return Choice(
+        _WHILE_LOADING[wanted],
+        f"the source has {inputs.published}; the engine brings it to {wanted} while it loads",
+        {"published": inputs.published},
+        _VLLM_ARGUMENTS,
+    )
+
+
+def _front_processes(inputs: EngineInputs) -> Choice[Scalar]:
+    busy = inputs.peak_tokens_per_s * inputs.front.core_s_per_event
+    return Choice(
+        max(1, math.ceil(round(busy / _BUSY_SHARE, 9))),
+        f"{inputs.peak_tokens_per_s:.0f} answer tokens a second at the ceiling keep {busy:.2f} "
+        f"cores busy with events; one process has one core, busy to {_BUSY_SHARE:.0%} at most",
+        {
+            "tokens_per_s": inputs.peak_tokens_per_s,
+            "core_s_per_event": inputs.front.core_s_per_event,
+        },
+        inputs.front.source,
+    )
+
+
+def _preprocessing(inputs: EngineInputs) -> Choice[Scalar]:
+    busy = inputs.peak_prompt_tokens_per_s / inputs.front.tokens_per_thread_s
+    return Choice(
+        max(1, math.ceil(round(busy, 9))),
+        f"{inputs.peak_prompt_tokens_per_s:.0f} prompt tokens a second at the ceiling, "
+        f"{inputs.front.tokens_per_thread_s:.0f} a thread",
+        {
+            "prompt_tokens_per_s": inputs.peak_prompt_tokens_per_s,
+            "tokens_per_thread_s": inputs.front.tokens_per_thread_s,
+        },
+        inputs.front.source,
+    )
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f}"

@@ -1,0 +1,195 @@
+"""The plan of a fleet of GPU servers: what to rent, what runs on it, and how fast it will be.
+
+Units are in the names, as in ``plan.models``; bytes of memory are per card.
+"""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from warmfleet.plan.models import (
+    BandwidthPlan,
+    CommonPlan,
+    LimitsPlan,
+    Plan,
+    WarmupPlan,
+    start_outlives_warmup,
+)
+
+__all__ = [
+    "CardsPlan",
+    "GpuEnginePlan",
+    "GpuFleetPlan",
+    "GpuModelPlan",
+    "GpuSitePlan",
+    "LlamacppPlan",
+    "MemoryPlan",
+    "QualityLossPlan",
+    "RefusedOffer",
+    "ResidencyPlan",
+    "ServerGroupPlan",
+    "ThroughputPlan",
+    "VllmPlan",
+    "WeightsPlan",
+]
+
+
+class WeightsPlan(Plan):
+    """The weights that a replica loads."""
+
+    source: dict[str, str] = Field(description="as the spec names it")
+    name: str = Field(description="of the model, OWNER/NAME where it is known")
+    revision: str | None = Field(default=None, description="commit that the source gave")
+    format: str
+    published_precision: str = Field(description="of the weights in the source")
+    size_bytes: int | None = Field(default=None, gt=0, description="of all files, where known")
+
+
+class CardsPlan(Plan):
+    """The cards that hold one copy of a model."""
+
+    gpu: str = Field(description="id in the catalog")
+    name: str
+    count: int = Field(gt=0)
+    tensor_parallel: int = Field(gt=0)
+    pipeline_parallel: int = Field(gt=0)
+
+
+class RefusedOffer(Plan):
+    """Cards that cannot hold the model or its load, and by how much."""
+
+    offer: str = Field(description="for example 1 x Tesla T4")
+    precision: str
+    why: str
+    missing_bytes: int | None = Field(default=None, gt=0, description="on each card")
+
+
+class MemoryPlan(Plan):
+    """Memory of the card that holds most."""
+
+    total_bytes: int = Field(gt=0, description="what a program may have of the card")
+    budget_bytes: int = Field(gt=0, description="what the engine's utilisation leaves of it")
+    weights_bytes: int = Field(gt=0)
+    kv_bytes: int = Field(ge=0, description="of the planned requests at their full length")
+    activation_bytes: int = Field(ge=0)
+    non_torch_bytes: int = Field(ge=0)
+    graph_bytes: int = Field(ge=0)
+    headroom_bytes: int = Field(ge=0, description="left beside all of these")
+    kv_capacity_tokens: int = Field(ge=0, description="that the whole cache holds")
+    largest_concurrency: int = Field(ge=1, description="requests of the full context at a time")
+    largest_context: int = Field(ge=1, description="at the planned number of requests")
+
+
+class QualityLossPlan(Plan):
+    """A published measurement of what the precision costs; not a promise for this model."""
+
+    finding: str
+    source: str
+
+
+class ThroughputPlan(Plan):
+    """Speed of one replica; ``error_pct`` is how far published measurements were off."""
+
+    ttft_p95_s: float = Field(gt=0, description="to the first token at the planned load")
+    stream_tokens_per_s: float = Field(gt=0, description="of one stream at the planned load")
+    ceiling_tokens_per_s: float = Field(gt=0, description="answer tokens of all streams at most")
+    ceiling_qps: float = Field(gt=0, description="requests of the callers' mix at most")
+    error_pct: float = Field(ge=0)
+
+
+class ResidencyPlan(Plan):
+    """Whether the model stays on its cards, and what it costs where it does not."""
+
+    kind: Literal["resident", "in_turn", "placeholder"]
+    load_s: float = Field(ge=0, description="from where the weights wait to the first token")
+    host_memory_bytes: int = Field(ge=0, description="page cache or shared memory for the weights")
+
+
+class VllmPlan(Plan):
+    """Arguments of ``vllm serve``."""
+
+    kind: Literal["vllm"] = "vllm"
+    dtype: str
+    quantization: str | None = Field(default=None, description="None: as the checkpoint says")
+    max_model_len: int = Field(gt=0)
+    max_num_seqs: int = Field(gt=0)
+    max_num_batched_tokens: int = Field(gt=0)
+    gpu_memory_utilization: float = Field(gt=0, le=1)
+    tensor_parallel_size: int = Field(gt=0)
+    pipeline_parallel_size: int = Field(gt=0)
+    kv_cache_dtype: str
+    api_server_count: int = Field(gt=0, description="processes that speak HTTP")
+    renderer_num_workers: int = Field(gt=0, description="threads that turn text into tokens")
+
+
+class LlamacppPlan(Plan):
+    """Arguments of llama.cpp's server."""
+
+    kind: Literal["llamacpp"] = "llamacpp"
+    parallel: int = Field(gt=0)
+    ctx_size: int = Field(gt=0, description="of all slots together")
+    batch_size: int = Field(gt=0)
+    ubatch_size: int = Field(gt=0)
+    n_gpu_layers: int = Field(ge=0)
+    flash_attn: bool
+    cache_type_k: str
+    cache_type_v: str
+    threads: int = Field(gt=0, description="for what stays on the CPU")
+    threads_http: int = Field(gt=0, description="threads that turn text into tokens")
+
+
+GpuEnginePlan = Annotated[VllmPlan | LlamacppPlan, Field(discriminator="kind")]
+
+
+class GpuModelPlan(Plan):
+    """One model of the fleet."""
+
+    name: str = Field(description="name in the API")
+    task: str
+    weights: WeightsPlan
+    precision: str
+    quality: list[QualityLossPlan]
+    cards: CardsPlan
+    refused: list[RefusedOffer]
+    memory: MemoryPlan
+    throughput: ThroughputPlan
+    replicas: int = Field(gt=0)
+    spare: int = Field(ge=0, description="of the replicas: what the load does not need")
+    residency: ResidencyPlan
+    engine: GpuEnginePlan
+    warmup: WarmupPlan
+    limits: LimitsPlan
+
+
+class ServerGroupPlan(Plan):
+    """Servers that are alike."""
+
+    name: str
+    gpu: str = Field(description="id in the catalog")
+    card: str = Field(description="its name")
+    gpus: int = Field(gt=0, description="of each server")
+    count: int = Field(gt=0, description="servers")
+    models: list[str]
+    servers: list[str] = Field(description="names of leased servers; none: to be rented")
+
+
+class GpuSitePlan(Plan):
+    """One region: its servers, and the line to the users."""
+
+    name: str
+    region: str
+    bandwidth: BandwidthPlan
+    groups: list[ServerGroupPlan] = Field(min_length=1)
+
+
+class GpuFleetPlan(CommonPlan):
+    """Everything that is to be rented and run for one environment of GPU servers."""
+
+    kind: Literal["baremetal"]
+    sites: list[GpuSitePlan] = Field(min_length=1)
+    models: list[GpuModelPlan] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _start_outlives_warmup(self) -> Self:
+        start_outlives_warmup(self.timeouts, {m.name: m.warmup.budget_s for m in self.models})
+        return self
