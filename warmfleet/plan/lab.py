@@ -9,6 +9,7 @@ from warmfleet.plan.choice import Choice
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.lab_engine import choose_engine, choose_precision, model_must_offer
 from warmfleet.plan.lab_hosts import lab_endpoint, lab_hosts
+from warmfleet.plan.lab_weights import LabWeights, lab_weights
 from warmfleet.plan.limits import choose_in_flight, plan_limits
 from warmfleet.plan.load import choose_floor, choose_replicas, choose_slots, ttft_must_fit
 from warmfleet.plan.memory import choose_replica_memory
@@ -30,7 +31,7 @@ from warmfleet.plan.region import choose_region
 from warmfleet.plan.speed import speed_of
 from warmfleet.plan.waiting import plan_timeouts
 from warmfleet.plan.warmup import plan_warmup
-from warmfleet.resolve.facts import Facts, ModelFacts
+from warmfleet.resolve.facts import Facts
 from warmfleet.spec.models import FleetSpec, ModelSpec
 from warmfleet.spec.placement import LabPlacement
 from warmfleet.spec.units import Duration
@@ -43,7 +44,7 @@ _COLD_START = Duration.parse("60 s")
 
 def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Catalog) -> FleetPlan:
     """Plan the lab; raises as plan_fleet does."""
-    model, found = _only_model(spec, facts)
+    model, found = _only_model(spec, facts, catalog)
     model_must_offer(model, found)
     engine, kind = choose_engine(model, found, catalog)
     speed = speed_of(engine.kind, found.shape, found.weights, catalog)
@@ -147,14 +148,14 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
     )
 
 
-def _only_model(spec: FleetSpec, facts: Facts) -> tuple[ModelSpec, ModelFacts]:
+def _only_model(spec: FleetSpec, facts: Facts, catalog: Catalog) -> tuple[ModelSpec, LabWeights]:
     if len(spec.models) > 1:
         msg = (
             f"models: {len(spec.models)} models, but a replica of the lab serves one "
             f"({len(spec.models) - 1} too many); nearest: one environment for each"
         )
         raise PlanRefusedError(msg)
-    return spec.models[0], facts.models[0]
+    return spec.models[0], lab_weights(facts.models[0], catalog)
 
 
 def _explain_hosts(hosts: list[HostPlan], replicas: Choice[int]) -> Choice[list[Scalar]]:
@@ -182,7 +183,7 @@ def _explain_batch(engine: Engine) -> Choice[int]:
     )
 
 
-def _source(found: ModelFacts) -> PackageSource | FileSource:
+def _source(found: LabWeights) -> PackageSource | FileSource:
     if found.path is not None:
         return FileSource(path=found.path)
     return PackageSource(package=found.weights.package, file=found.weights.file)

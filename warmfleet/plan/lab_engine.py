@@ -3,7 +3,7 @@
 from warmfleet.catalog.models import Catalog, Engine
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
-from warmfleet.resolve.facts import ModelFacts
+from warmfleet.plan.lab_weights import LabWeights
 from warmfleet.spec.models import ModelSpec
 
 __all__ = ["choose_engine", "choose_precision", "model_must_offer"]
@@ -12,7 +12,7 @@ _KV_DTYPE = "fp16"
 """llama.cpp's default, which the lab's figures were measured with."""
 
 
-def model_must_offer(model: ModelSpec, found: ModelFacts) -> None:
+def model_must_offer(model: ModelSpec, found: LabWeights) -> None:
     """Refuse what the weights cannot do.
 
     Raises:
@@ -46,7 +46,7 @@ def model_must_offer(model: ModelSpec, found: ModelFacts) -> None:
 
 
 def choose_engine(
-    model: ModelSpec, found: ModelFacts, catalog: Catalog
+    model: ModelSpec, found: LabWeights, catalog: Catalog
 ) -> tuple[Engine, Choice[str]]:
     """Choose an engine that reads the weights' format.
 
@@ -72,7 +72,7 @@ def choose_engine(
     return engine, Choice(engine.kind, reason, {"format": file_format}, engine.source)
 
 
-def choose_precision(model: ModelSpec, found: ModelFacts) -> Choice[str]:
+def choose_precision(model: ModelSpec, found: LabWeights) -> Choice[str]:
     """Choose the precision: the file has one."""
     offered = found.weights.precision
     reason = "asked for" if model.precision != "auto" else "the highest that the source offers"

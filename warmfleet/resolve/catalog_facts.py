@@ -1,0 +1,62 @@
+"""What the catalog knows of a source, without asking anyone."""
+
+from inference_app.problems import nearest
+from warmfleet.catalog.llm import llms
+from warmfleet.catalog.models import Catalog, Weights
+from warmfleet.errors import SpecError
+from warmfleet.resolve.model_facts import FileFacts, ModelFacts
+from warmfleet.spec.sources import HubSourceSpec, PackageSourceSpec, SourceSpec
+
+__all__ = ["model_facts", "packaged", "weights_facts"]
+
+
+def packaged(at: str, source: PackageSourceSpec, catalog: Catalog) -> ModelFacts:
+    """Return the facts of weights in a package.
+
+    Raises:
+        SpecError: the catalog does not know the package or the file; the nearest one is named.
+    """
+    carried = [row for row in catalog.weights if row.package == source.package]
+    if not carried:
+        known = sorted({row.package for row in catalog.weights})
+        hint = nearest(source.package, known) or f"; known: {', '.join(known)}"
+        msg = f"{at}.package: found {source.package!r}, which the catalog does not know{hint}"
+        raise SpecError(msg)
+    for row in carried:
+        if row.file == source.file:
+            return weights_facts(source, row, catalog)
+    files = [row.file for row in carried]
+    hint = nearest(source.file, files) or f"; it has: {', '.join(files)}"
+    msg = f"{at}.file: found {source.file!r}, which {source.package} does not have{hint}"
+    raise SpecError(msg)
+
+
+def weights_facts(source: SourceSpec, row: Weights, catalog: Catalog) -> ModelFacts:
+    """Return the facts of a file that the catalog has a row of."""
+    model = next(model for model in catalog.models if model.id == row.model)
+    return ModelFacts(
+        source=source,
+        name=model.id,
+        format=row.format,
+        architecture=model.architecture,
+        precision=row.precision,
+        tasks=model.tasks,
+        files=(FileFacts(path=row.file, size_bytes=row.size_bytes, sha256=row.sha256),),
+        found_in={"architecture": f"catalog: {model.source}", "files": f"catalog: {row.source}"},
+    )
+
+
+def model_facts(source: HubSourceSpec) -> ModelFacts | None:
+    """Return the facts of a repository whose model the catalog knows; None when it does not."""
+    for model in llms():
+        if source.hf in {model.id, *model.names}:
+            return ModelFacts(
+                source=source,
+                name=model.id,
+                format="gguf" if source.file else "safetensors",
+                architecture=model.architecture,
+                precision=model.precision,
+                tasks=model.tasks,
+                found_in={"architecture": f"catalog: {model.source}"},
+            )
+    return None
