@@ -12,6 +12,11 @@ def test_bandwidth_operations_and_links_come_from_the_row() -> None:
     assert card_speed(find_gpu("t4"), BF16) == CardSpeed(320, 65, 0, 32)
 
 
+def test_a_bridge_between_slots_is_not_counted_on() -> None:
+    assert find_gpu("rtx3090").nvlink_gb_s > 0
+    assert card_speed(find_gpu("rtx3090"), BF16) == CardSpeed(936.2, 71, 0, 64)
+
+
 def test_fp8_computes_in_fp8_where_the_card_can_and_four_bits_are_unpacked() -> None:
     def tflops(name: str, precision) -> float:
         speed = card_speed(find_gpu(name), precision)

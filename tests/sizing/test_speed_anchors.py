@@ -19,10 +19,7 @@ SHAPES = {model.id: model.architecture for model in llms()}
 
 def _roofline(anchor: SpeedAnchor) -> Roofline:
     precision = find_precision(anchor.precision)
-    gpu = find_gpu(anchor.gpu)
-    if not anchor.nvlink:
-        gpu = gpu.model_copy(update={"nvlink_gb_s": 0})
-    speed = card_speed(gpu, precision)
+    speed = card_speed(find_gpu(anchor.gpu), precision)
     assert speed is not None
     return Roofline(work_of(SHAPES[anchor.model], precision), speed, tensor_parallel=anchor.cards)
 

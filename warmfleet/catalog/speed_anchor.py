@@ -18,7 +18,6 @@ class SpeedAnchor(Row):
     precision: str
     gpu: str
     cards: int = Field(gt=0, description="tensor parallel")
-    nvlink: bool = Field(default=True, description="false: the host's cards are not linked")
     prompt_tokens: int | None = Field(default=None, gt=0)
     output_tokens: int | None = Field(default=None, gt=0)
     requests: int | None = Field(default=None, gt=0, description="at a time")

@@ -23,7 +23,7 @@ class CardSpeed:
     Attributes:
         bandwidth_gb_s: of its memory, as the maker states it.
         tflops: dense, at the precision that the model computes in, fp32 accumulation.
-        nvlink_gb_s: to another card of the host, both directions together, as the maker states it;
+        nvlink_gb_s: among the cards of a host, both directions together, as the maker states it;
             0: over PCIe only.
         pcie_gb_s: of the slot, both directions together (4.0 x16: 64).
     """
@@ -38,7 +38,8 @@ def card_speed(gpu: Gpu, precision: Precision) -> CardSpeed | None:
     """Return the speed of a card with weights in this precision; None where it is not known.
 
     FP8 weights compute in FP8 where the card can. All others compute in 16 bit: what is stored in
-    fewer bits is unpacked first.
+    fewer bits is unpacked first. Cards for PCIe slots are linked in pairs by a bridge that is sold
+    apart: it is not counted on.
     """
     tflops = gpu.fp16_tflops
     if precision.id == "fp8" and gpu.fp8_tflops is not None:
@@ -49,6 +50,6 @@ def card_speed(gpu: Gpu, precision: Precision) -> CardSpeed | None:
     return CardSpeed(
         bandwidth_gb_s=gpu.bandwidth_gb_s,
         tflops=tflops * reach,
-        nvlink_gb_s=gpu.nvlink_gb_s,
+        nvlink_gb_s=0.0 if gpu.form.startswith("PCIe") else gpu.nvlink_gb_s,
         pcie_gb_s=gpu.pcie_gb_s or _PCIE_GB_S,
     )

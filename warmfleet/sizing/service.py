@@ -78,7 +78,8 @@ def service_of(demands: Sequence[Demand], roofline: Roofline, streams: int) -> S
 
 
 _LEAST = 1e-9
-_HALVINGS = 50
+_ROUNDS = 60
+_NEAR = 1e-9
 
 
 def _mean_context(demands: Sequence[Demand]) -> float:
@@ -89,13 +90,29 @@ def _mean_context(demands: Sequence[Demand]) -> float:
 
 
 def _settle(needed: Callable[[float], float], most: float) -> float:
-    """Return the requests in flight that need just as many; ``most`` where there are none."""
+    """Return the requests in flight that need just as many; ``most`` where there are none.
+
+    False position with the Illinois rule: steps are all but straight lines over the streams, so
+    a few rounds do.
+    """
     low, high = 0.0, most
-    if needed(high) >= high:
+    above, below = needed(low), needed(high) - high
+    if below >= 0:
         return most
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if needed(middle) > middle else (low, middle)
+    kept = 0
+    for _ in range(_ROUNDS):
+        middle = (low * below - high * above) / (below - above)
+        off = needed(middle) - middle
+        if abs(off) < _NEAR * middle:
+            return middle
+        if off > 0:
+            low, above = middle, off
+            below = below / 2 if kept > 0 else below
+            kept = 1
+        else:
+            high, below = middle, off
+            above = above / 2 if kept < 0 else above
+            kept = -1
     return high
 
 

@@ -1,0 +1,268 @@
+"""Which cards can serve a model, how many each needs, and which of them to rent."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from warmfleet.catalog.architecture import Architecture
+from warmfleet.catalog.gpu import Gpu
+from warmfleet.sizing.capability import incapability
+from warmfleet.sizing.card_speed import card_speed
+from warmfleet.sizing.demand import Demand
+from warmfleet.sizing.deployment import Deployment, Promise, Shortfall, deploy
+from warmfleet.sizing.engine_memory import EngineMemory
+from warmfleet.sizing.fit import Fit, Layout, fit
+from warmfleet.sizing.precision import Precision
+from warmfleet.sizing.roofline import Roofline
+from warmfleet.sizing.work import Work, work_of
+
+__all__ = ["COMFORTABLE_SHARE", "COUNTS", "Asked", "Offer", "Offers", "Price", "Refused", "offers"]
+
+COUNTS = (1, 2, 4, 8)
+"""Tensor parallel over the cards of one host: what servers come with."""
+
+COMFORTABLE_SHARE = 0.1
+"""Of the engine's budget, free at the peak: room for longer prompts than the typical one."""
+
+_GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Price:
+    """Rent of one card, from the user's price book or a row marked as an example."""
+
+    per_card: float
+    unit: str
+    example: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A model with its load.
+
+    Attributes:
+        architecture: the model's shape.
+        precision: of its weights.
+        demands: all load.
+        promise: what callers are promised.
+        context: tokens of the longest request that must be possible.
+        engine: memory settings for a card.
+        peak: peak of a second over peak of a minute, 1 or more.
+    """
+
+    architecture: Architecture
+    precision: Precision
+    demands: Sequence[Demand]
+    promise: Promise
+    context: int
+    engine: Callable[[Gpu], EngineMemory]
+    peak: float = 1.0
+
+    def typical(self, engine: EngineMemory) -> int:
+        """Tokens that a request holds: llama.cpp reserves the whole context for each place."""
+        if engine.engine == "llamacpp":
+            return self.context
+        longest = max(demand.prompt_tokens + demand.output_tokens for demand in self.demands)
+        return min(self.context, longest)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Replicas of a model, each on the cards of a layout.
+
+    Attributes:
+        layout: cards of one replica.
+        engine: its memory settings.
+        full: memory with one request of the whole context.
+        fit: memory with the requests of the busiest second, at their typical length.
+        streams: requests of typical length that one replica can hold at a time.
+        roofline: speed of one replica.
+        deployment: replicas, and what callers see of them.
+        price: of all cards together, in ``price.unit``; None where it is not known.
+    """
+
+    layout: Layout
+    engine: EngineMemory
+    full: Fit
+    fit: Fit
+    streams: int
+    roofline: Roofline
+    deployment: Deployment
+    price: Price | None
+
+    @property
+    def cards(self) -> int:
+        """Cards of all replicas."""
+        return self.layout.count * self.deployment.replicas.total
+
+    @property
+    def comfortable(self) -> bool:
+        """Is a tenth of the budget free at the peak?"""
+        return self.fit.headroom >= COMFORTABLE_SHARE * self.fit.budget
+
+    @property
+    def rent(self) -> float | None:
+        """Price of all cards."""
+        return None if self.price is None else self.price.per_card * self.cards
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A layout that does not serve the model, and by how much."""
+
+    layout: Layout
+    reason: str
+    missing_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What serves the model, best first, and what does not."""
+
+    ranked: tuple[Offer, ...]
+    refused: tuple[Refused, ...]
+
+
+def offers(
+    asked: Asked,
+    gpus: Iterable[Gpu],
+    *,
+    counts: Sequence[int] = COUNTS,
+    prices: Mapping[str, Price] | None = None,
+) -> Offers:
+    """Weigh all cards.
+
+    First the memory: weights, one request of the whole context, and the typical requests of the
+    busiest second must fit. Then bandwidth and compute: the speed of an answer and the time to
+    the first token must be kept by some number of replicas. What is left is ranked: comfortable
+    before tight, then by rent where the price of it is known. Where it is not: the fewest cards,
+    the smallest memory, boards for games before those for data centres of the same memory (they
+    cost a fraction; general knowledge), the least bandwidth that does, the least compute.
+
+    Args:
+        asked: the model with its load.
+        gpus: cards that can be rented.
+        counts: cards of one host that a replica may take.
+        prices: rent by a card's id.
+    """
+    work = work_of(asked.architecture, asked.precision)
+    ranked: list[Offer] = []
+    refused: list[Refused] = []
+    for gpu in gpus:
+        if (reason := _unable(asked, gpu)) is not None:
+            refused.append(Refused(Layout(gpu, counts[0]), reason))
+            continue
+        best: Offer | None = None
+        for count in counts:
+            found = _weigh(asked, work, Layout(gpu, count), (prices or {}).get(gpu.id))
+            if isinstance(found, Refused):
+                refused.append(found)
+                continue
+            best = found if best is None else min(best, found, key=_rank)
+            if best.deployment.replicas.carry == 1 and best.comfortable:
+                break  # more cards a replica cannot make it fewer cards
+        if best is not None:
+            ranked.append(best)
+    return Offers(tuple(sorted(ranked, key=_rank)), tuple(refused))
+
+
+def _rank(offer: Offer) -> tuple[float, ...]:
+    gpu = offer.layout.gpu
+    rent = offer.rent
+    return (
+        not offer.comfortable,
+        rent is None,
+        rent or 0.0,
+        offer.cards,
+        gpu.memory_gb,
+        "GeForce" not in gpu.name,
+        gpu.bandwidth_gb_s or 0.0,
+        gpu.fp16_tflops or 0.0,
+        offer.layout.count,
+    )
+
+
+def _unable(asked: Asked, gpu: Gpu) -> str | None:
+    """Return why no number of these cards would do."""
+    if card_speed(gpu, asked.precision) is None:
+        return "its bandwidth or operations a second are not known"
+    return incapability(gpu, asked.precision, asked.engine(gpu).engine)
+
+
+def _weigh(asked: Asked, work: Work, layout: Layout, price: Price | None) -> Offer | Refused:
+    gpu, count = layout.gpu, layout.tensor_parallel
+    speed = card_speed(gpu, asked.precision)
+    reason = _indivisible(asked, layout)
+    if reason is not None or speed is None:
+        return Refused(layout, reason or "")
+    engine = asked.engine(gpu)
+
+    def sized(context: int, concurrency: int) -> Fit:
+        return fit(
+            asked.architecture, asked.precision, layout, engine,
+            context=context, concurrency=concurrency,
+        )  # fmt: skip
+
+    full = sized(asked.context, 1)
+    if full.verdict != "fits":
+        return Refused(layout, _short_of_memory(full), full.missing)
+    typical = asked.typical(engine)
+    streams = min(engine.max_num_seqs, sized(typical, 1).largest_concurrency)
+    roofline = Roofline(work, speed, tensor_parallel=count)
+    found = deploy(asked.demands, roofline, streams=streams, promise=asked.promise)
+    if isinstance(found, Shortfall):
+        return Refused(layout, _short_of_speed(found, asked.promise))
+    at_peak = min(streams, max(1, math.ceil(found.service.in_flight * asked.peak)))
+    held = sized(typical, at_peak)
+    return Offer(layout, engine, full, held, streams, roofline, found, price)
+
+
+def _indivisible(asked: Asked, layout: Layout) -> str | None:
+    """Return why so many of these cards do not come together."""
+    gpu, count = layout.gpu, layout.tensor_parallel
+    if asked.architecture.heads % count:
+        return f"{asked.architecture.heads} heads cannot be divided over {count} cards"
+    if gpu.form == "module" and count > 1:
+        return "comes one to a host"
+    board = re.search(r"\((\d+) GPUs\)", gpu.form)
+    if board is not None and count % int(board[1]):
+        return f"comes as {board[1]} on a board"
+    return None
+
+
+def _short_of_memory(found: Fit) -> str:
+    """Say by how much the memory of each card falls short, and which of the two cases it is."""
+    before = found.weights + found.activation + found.non_torch
+    weights = (
+        f"{_gib(found.weights)} of weights and {_gib(found.activation + found.non_torch)} of the "
+        f"engine beside them"
+    )
+    if found.verdict == "weights_do_not_fit":
+        return (
+            f"{weights} need {_gib(before)}, and the engine may have {_gib(found.budget)}: "
+            f"{_gib(found.missing)} missing with one request"
+        )
+    return (
+        f"{weights} leave {_gib(found.kv_room)}, and one request of {found.context} tokens needs "
+        f"{_gib(found.kv)}: {_gib(found.missing)} missing; nearest: a context of "
+        f"{found.largest_context}"
+    )
+
+
+def _short_of_speed(found: Shortfall, promise: Promise) -> str:
+    """Say by how much an idle replica falls short, and of what."""
+    seen = found.service
+    if found.stream_short_tokens_per_s:
+        return (
+            f"bandwidth: one answer alone comes at {seen.stream_tokens_per_s:.1f} tokens/s of "
+            f"{promise.stream_tokens_per_s:g} ({found.stream_short_tokens_per_s:.1f} too slow)"
+        )
+    return (
+        f"compute: the first token comes after {seen.ttft_p95_s:.3f} s on an idle replica, "
+        f"{found.ttft_short_s * 1e3:.0f} ms later than {promise.ttft_p95_s:g} s"
+    )
+
+
+def _gib(count: int) -> str:
+    return f"{count / _GIB:.1f} GiB"
