@@ -103,6 +103,7 @@ def fit(
         precision,
         tensor_parallel=tensor,
         pipeline_parallel=layout.pipeline_parallel,
+        embedding_on_host=engine.engine == "llamacpp",
     )
     activation = activation_bytes(architecture, engine, tensor_parallel=tensor, context=context)
     non_torch = non_torch_bytes(tensor_parallel=tensor, nvlink=gpu.nvlink_gb_s > 0)

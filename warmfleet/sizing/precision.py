@@ -5,6 +5,7 @@ from typing import Final
 
 from inference_app.problems import nearest
 from warmfleet.errors import NameUnknownError
+from warmfleet.sizing.gguf import GGUF_TYPES
 
 __all__ = ["PRECISIONS", "Precision", "find_precision"]
 
@@ -15,7 +16,7 @@ class Precision:
 
     id: str
     linear_bits: float
-    """Of attention and feed-forward weights."""
+    """Of attention and feed-forward weights; 0 in GGUF, where it depends on the model."""
     source: str
     expert_bits: float | None = None
     """Of feed-forward weights of routed experts; None: as the other linear weights."""
@@ -35,7 +36,6 @@ def _group(bits: int, size: int) -> float:
 
 
 _ARITHMETIC = "16-bit scale and zero point for each group"
-_BLOCKS = "block sizes of ggml-org/llama.cpp ggml/src/ggml-common.h"
 _CHANNELS = 16 / 4096
 """A 16-bit scale for each output of a layer of usual width."""
 
@@ -71,38 +71,9 @@ _VLLM: Final = (
 )
 
 _GGUF: Final = tuple(
-    Precision(name, bits, _BLOCKS, embedding_bits=bits, gguf=True)
-    for name, bits in {
-        "f32": 32.0,
-        "f16": 16.0,
-        "q8_0": 8.5,
-        "q6_k": 6.5625,
-        "q5_k_m": 5.5,
-        "q5_k_s": 5.5,
-        "q5_1": 6.0,
-        "q5_0": 5.5,
-        "q4_k_m": 4.5,
-        "q4_k_s": 4.5,
-        "q4_1": 5.0,
-        "q4_0": 4.5,
-        "iq4_nl": 4.5,
-        "iq4_xs": 4.25,
-        "q3_k_l": 3.4375,
-        "q3_k_m": 3.4375,
-        "q3_k_s": 3.4375,
-        "iq3_m": 3.4375,
-        "iq3_s": 3.4375,
-        "iq3_xs": 3.3,
-        "iq3_xxs": 3.0625,
-        "q2_k": 2.625,
-        "q2_k_s": 2.625,
-        "iq2_m": 2.5625,
-        "iq2_s": 2.5625,
-        "iq2_xs": 2.3125,
-        "iq2_xxs": 2.0625,
-        "iq1_m": 1.75,
-        "iq1_s": 1.5625,
-    }.items()
+    Precision(name, 0, "ggml-org/llama.cpp src/llama-quant.cpp, see sizing.gguf", gguf=True)
+    for name in GGUF_TYPES
+    if name not in {"f32", "bf16"}
 )
 
 PRECISIONS: Final = {row.id: row for row in (*_VLLM, *_GGUF)}

@@ -3,10 +3,12 @@
 import math
 
 from warmfleet.catalog.architecture import Architecture
+from warmfleet.sizing.bits import Bits
+from warmfleet.sizing.gguf import gguf_bits
 from warmfleet.sizing.parts import Parts, parts_of
 from warmfleet.sizing.precision import Precision
 
-__all__ = ["stage_layers", "stage_weights_bytes", "weights_bytes"]
+__all__ = ["bits_of", "stage_layers", "stage_weights_bytes", "weights_bytes"]
 
 _VOCABULARY_MULTIPLE = 64
 _SIXTEEN = 16.0
@@ -19,6 +21,7 @@ def weights_bytes(
     *,
     tensor_parallel: int = 1,
     pipeline_parallel: int = 1,
+    embedding_on_host: bool = False,
 ) -> int:
     """Return the bytes of weights on the GPU that holds most of them.
 
@@ -35,6 +38,7 @@ def weights_bytes(
             precision,
             tensor_parallel=tensor_parallel,
             pipeline_parallel=pipeline_parallel,
+            embedding_on_host=embedding_on_host,
         )
     )
 
@@ -45,26 +49,51 @@ def stage_weights_bytes(
     *,
     tensor_parallel: int = 1,
     pipeline_parallel: int = 1,
+    embedding_on_host: bool = False,
 ) -> tuple[int, ...]:
     """Return the bytes of weights on a GPU of each pipeline stage.
 
     The first stage holds the input embedding, the last one the output embedding, which is a
-    second copy where both are one tensor.
+    second copy where both are one tensor. ``embedding_on_host`` leaves the input embedding out,
+    as llama.cpp does however many layers are offloaded.
     """
     parts = parts_of(architecture)
-    layers = _layer_bits(architecture, parts, precision, tensor_parallel)
+    bits = bits_of(architecture, precision)
+    layers = _layer_bits(architecture, parts, bits, tensor_parallel)
     vocabulary = _padded(architecture.vocabulary, _VOCABULARY_MULTIPLE) * architecture.hidden
-    embedding = vocabulary * precision.embedding_bits / tensor_parallel
     other = architecture.other_parameters * _SIXTEEN / tensor_parallel
     stages = []
     for stage, count in enumerate(stage_layers(architecture.layers, pipeline_parallel)):
-        bits = layers * count / architecture.layers
+        total = layers * count / architecture.layers
         if stage == 0:
-            bits += embedding + other
-        if stage == pipeline_parallel - 1 and (parts.head or pipeline_parallel > 1):
-            bits += embedding
-        stages.append(math.ceil(bits / _BITS))
+            total += other
+            if not embedding_on_host:
+                total += vocabulary * bits.embedding / tensor_parallel
+        last = stage == pipeline_parallel - 1
+        if last and (parts.head or stage > 0 or embedding_on_host):
+            total += vocabulary * bits.head / tensor_parallel
+        stages.append(math.ceil(total / _BITS))
     return tuple(stages)
+
+
+def bits_of(architecture: Architecture, precision: Precision) -> Bits:
+    """Return what a weight of each part takes in this precision."""
+    if precision.gguf:
+        feed_forward = parts_of(architecture).feed_forward
+        return gguf_bits(architecture, precision.id, feed_forward=feed_forward)
+    linear = precision.linear_bits
+    hidden = architecture.hidden
+    padding = _padded(hidden, precision.expert_row_multiple) / hidden
+    return Bits(
+        embedding=precision.embedding_bits,
+        head=precision.embedding_bits,
+        queries=linear,
+        keys_values=linear,
+        latent=linear,
+        router=_SIXTEEN,
+        feed_forward=precision.feed_forward_bits or linear,
+        experts=(precision.expert_bits or linear) * padding,
+    )
 
 
 def stage_layers(layers: int, pipeline_parallel: int) -> tuple[int, ...]:
@@ -79,25 +108,16 @@ def stage_layers(layers: int, pipeline_parallel: int) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def _layer_bits(
-    shape: Architecture, parts: Parts, precision: Precision, tensor_parallel: int
-) -> float:
+def _layer_bits(shape: Architecture, parts: Parts, bits: Bits, tensor_parallel: int) -> float:
     """Return the bits of all layers on one GPU, as if it held every stage."""
-    linear = precision.linear_bits
-    feed_forward = precision.feed_forward_bits or linear
-    experts = (precision.expert_bits or linear) * _row_padding(shape, precision)
     return (
-        parts.queries * linear / tensor_parallel
-        + parts.keys_values * linear / min(tensor_parallel, shape.kv_heads)
-        + parts.latent * linear
-        + parts.router * _SIXTEEN
-        + parts.feed_forward * feed_forward / tensor_parallel
-        + parts.experts * experts / tensor_parallel
+        parts.queries * bits.queries / tensor_parallel
+        + parts.keys_values * bits.keys_values / min(tensor_parallel, shape.kv_heads)
+        + parts.latent * bits.latent
+        + parts.router * bits.router
+        + parts.feed_forward * bits.feed_forward / tensor_parallel
+        + parts.experts * bits.experts / tensor_parallel
     )
-
-
-def _row_padding(shape: Architecture, precision: Precision) -> float:
-    return _padded(shape.hidden, precision.expert_row_multiple) / shape.hidden
 
 
 def _padded(count: int, multiple: int) -> int:

@@ -1,0 +1,19 @@
+"""Bits of one weight, by what part of the model it is in."""
+
+from dataclasses import dataclass
+
+__all__ = ["Bits"]
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Bits a weight, scales and padding included; the parts are those of ``sizing.parts``."""
+
+    embedding: float
+    head: float
+    queries: float
+    keys_values: float
+    latent: float
+    router: float
+    feed_forward: float
+    experts: float
