@@ -152,8 +152,8 @@ _MIXTURES: Final[Mapping[str, tuple[str, Mapping[str, _Rules]]]] = {
     **{name: (name, {}) for name in ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0")},
     **{name: (name, {"head": _all(name)}) for name in ("f32", "f16", "bf16")},
 }
-GGUF_TYPES: Final = tuple(_MIXTURES)
-"""Mixtures by their names, in small letters."""
+GGUF_TYPES: Final = {name: _TYPE_BITS[base] for name, (base, _) in _MIXTURES.items()}
+"""Mixtures by their names, in small letters, with the bits of the type that most tensors have."""
 
 _GROUPED = 4
 _EIGHT_EXPERTS = 8

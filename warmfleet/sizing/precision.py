@@ -16,7 +16,7 @@ class Precision:
 
     id: str
     linear_bits: float
-    """Of attention and feed-forward weights; 0 in GGUF, where it depends on the model."""
+    """Of attention and feed-forward weights; in GGUF of most of them."""
     source: str
     expert_bits: float | None = None
     """Of feed-forward weights of routed experts; None: as the other linear weights."""
@@ -71,8 +71,8 @@ _VLLM: Final = (
 )
 
 _GGUF: Final = tuple(
-    Precision(name, 0, "ggml-org/llama.cpp src/llama-quant.cpp, see sizing.gguf", gguf=True)
-    for name in GGUF_TYPES
+    Precision(name, bits, "ggml-org/llama.cpp src/llama-quant.cpp, see sizing.gguf", gguf=True)
+    for name, bits in GGUF_TYPES.items()
     if name not in {"f32", "bf16"}
 )
 
