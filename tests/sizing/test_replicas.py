@@ -11,7 +11,7 @@ from tests.sizing.shapes import DENSE, MIXTURE
 from warmfleet.sizing.card_speed import CardSpeed
 from warmfleet.sizing.demand import Demand, requests_per_s, tokens_per_s
 from warmfleet.sizing.precision import find_precision
-from warmfleet.sizing.replicas import busy_replicas, replicas_for, spare_replicas
+from warmfleet.sizing.replicas import busy_replicas, replicas_for, servers_for, spare_replicas
 from warmfleet.sizing.roofline import Roofline
 from warmfleet.sizing.service import service_of
 from warmfleet.sizing.work import work_of
@@ -48,6 +48,12 @@ def test_busy_replicas_are_the_time_that_the_requests_of_a_second_take() -> None
 )
 def test_spares_keep_enough_up(carry: int, availability: float, spare: int) -> None:
     assert spare_replicas(carry, availability) == spare
+
+
+def test_a_server_takes_all_of_its_replicas_with_it() -> None:
+    assert servers_for(1, 8, 0.999) == (1, 1)
+    assert servers_for(8, 8, 0.999) == (1, 1)
+    assert servers_for(100, 8, 0.999) == (13, 2)
 
 
 def test_a_replica_is_busy_four_fifths_at_most() -> None:

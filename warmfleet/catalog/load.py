@@ -15,8 +15,14 @@ __all__ = ["EDITION", "load_catalog", "read_table"]
 EDITION = "2026.11"
 """Said by people; the digest behind it is what tells two catalogs apart."""
 
-_READ_WHEN_ASKED = {"gpus.yaml", "llms.yaml", "quality.yaml", "speed_anchors.yaml"}
-"""Too long to be read by every command; see ``catalog.gpu`` and ``catalog.llm``."""
+_READ_WHEN_ASKED = {
+    "gpus.yaml",
+    "llms.yaml",
+    "load_rates.yaml",
+    "quality.yaml",
+    "speed_anchors.yaml",
+}
+"""Not needed by every command; modules of the catalog named like the tables read them."""
 
 
 @cache

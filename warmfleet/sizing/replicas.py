@@ -13,6 +13,7 @@ __all__ = [
     "Replicas",
     "busy_replicas",
     "replicas_for",
+    "servers_for",
     "spare_replicas",
 ]
 
@@ -75,6 +76,20 @@ def busy_replicas(demands: Sequence[Demand], roofline: Roofline, streams: int) -
         demand.rate * roofline.request_s(demand.prompt_tokens, demand.output_tokens, streams)
         for demand in demands
     )
+
+
+def servers_for(carry: int, per_server: int, availability: float) -> tuple[int, int]:
+    """Return servers that carry the load and servers to spare, where several replicas share one.
+
+    A server takes all of its replicas with it: what is spared is servers, not replicas.
+
+    Args:
+        carry: replicas that carry the load.
+        per_server: replicas that one server holds.
+        availability: promised share of the time, between 0 and 1.
+    """
+    servers = math.ceil(carry / per_server)
+    return servers, spare_replicas(servers, availability)
 
 
 def spare_replicas(
