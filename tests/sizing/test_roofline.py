@@ -16,7 +16,7 @@ BF16 = find_precision("bf16")
 
 CARD = CardSpeed(bandwidth_gb_s=1000, tflops=200)
 IDEAL = replace(
-    CALIBRATED, bandwidth=1.0, experts=1.0, compute=1.0, step_s=0.0, stream_s=0.0, request_s=0.0,
+    CALIBRATED, bandwidth=1.0, compute=1.0, step_s=0.0, expert_layer_s=0.0, stream_s=0.0, request_s=0.0,
     nvlink=1.0, nvlink_reduce_s=0.0, pcie=1.0, pcie_reduce_s=0.0,
 )  # fmt: skip
 WORKS = [work_of(shape, BF16) for shape in
@@ -72,6 +72,15 @@ def test_a_pipeline_carries_more_but_answers_no_sooner() -> None:
 
     assert two.decode_step_s(2, 0) == pytest.approx(one.decode_step_s(1, 0))
     assert two.output_tokens_per_s(500, 500, 64) > one.output_tokens_per_s(500, 500, 64)
+
+
+def test_a_layer_with_experts_costs_its_own_work() -> None:
+    without = Roofline(WORKS[2], CARD, efficiency=replace(CALIBRATED, expert_layer_s=0.0))
+
+    assert Roofline(WORKS[2], CARD).decode_step_s(1, 0) == pytest.approx(
+        without.decode_step_s(1, 0) + 48 * CALIBRATED.expert_layer_s
+    )
+    assert Roofline(DENSE_WORK, CARD).work.expert_layers == 0
 
 
 def test_steps_are_shared_and_prompts_are_not() -> None:

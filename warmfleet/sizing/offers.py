@@ -97,6 +97,11 @@ class Offer:
         return self.layout.count * self.deployment.replicas.total
 
     @property
+    def memory_gb(self) -> int:
+        """Memory of the cards of all replicas, as sold."""
+        return self.cards * self.layout.gpu.memory_gb
+
+    @property
     def comfortable(self) -> bool:
         """Is a tenth of the budget free at the peak?"""
         return self.fit.headroom >= COMFORTABLE_SHARE * self.fit.budget
@@ -136,9 +141,10 @@ def offers(
     First the memory: weights, one request of the whole context, and the typical requests of the
     busiest second must fit. Then bandwidth and compute: the speed of an answer and the time to
     the first token must be kept by some number of replicas. What is left is ranked: comfortable
-    before tight, then by rent where the price of it is known. Where it is not: the fewest cards,
-    the smallest memory, boards for games before those for data centres of the same memory (they
-    cost a fraction; general knowledge), the least bandwidth that does, the least compute.
+    before tight, then by rent where the price of it is known. Where it is not, by what rents
+    follow: the least memory over all cards, the fewest cards, boards for games before those for
+    data centres of the same memory (they cost a fraction; general knowledge), the least
+    bandwidth that does, the least compute.
 
     Args:
         asked: the model with its load.
@@ -161,7 +167,7 @@ def offers(
                 continue
             best = found if best is None else min(best, found, key=_rank)
             if best.deployment.replicas.carry == 1 and best.comfortable:
-                break  # more cards a replica cannot make it fewer cards
+                break  # more cards a replica make it no fewer
         if best is not None:
             ranked.append(best)
     return Offers(tuple(sorted(ranked, key=_rank)), tuple(refused))
@@ -174,8 +180,8 @@ def _rank(offer: Offer) -> tuple[float, ...]:
         not offer.comfortable,
         rent is None,
         rent or 0.0,
+        offer.memory_gb,
         offer.cards,
-        gpu.memory_gb,
         "GeForce" not in gpu.name,
         gpu.bandwidth_gb_s or 0.0,
         gpu.fp16_tflops or 0.0,

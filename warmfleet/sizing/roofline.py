@@ -16,9 +16,9 @@ class Efficiency:
 
     Attributes:
         bandwidth: share of the memory bandwidth that a decode step reaches.
-        experts: the same of reading experts, of which each takes few tokens.
         compute: share of the dense operations that a prompt reaches.
         step_s: fixed cost of a step: scheduler, sampler, kernel launches.
+        expert_layer_s: fixed cost of a layer with experts: choosing, sorting and small products.
         stream_s: cost of a stream in a step on the CPU side: sampling, detokenising, sending.
         request_s: fixed cost of a request before its first token: HTTP, tokenising.
         nvlink: share of the link that an all-reduce reaches over NVLink.
@@ -28,9 +28,9 @@ class Efficiency:
     """
 
     bandwidth: float
-    experts: float
     compute: float
     step_s: float
+    expert_layer_s: float
     stream_s: float
     request_s: float
     nvlink: float
@@ -41,9 +41,9 @@ class Efficiency:
 
 CALIBRATED = Efficiency(
     bandwidth=0.77,
-    experts=0.42,
     compute=0.65,
     step_s=0.0012,
+    expert_layer_s=0.00006,
     stream_s=0.00005,
     request_s=0.015,
     nvlink=0.6,
@@ -110,17 +110,18 @@ class Roofline:
         return self.card.tflops * 1e12 * self.efficiency.compute * self.tensor_parallel
 
     def _weights_s(self, tokens: float) -> float:
-        slowed = self.efficiency.bandwidth / self.efficiency.experts
-        read = self.work.dense_bytes + self.work.experts_read(tokens) * slowed
+        read = self.work.dense_bytes + self.work.experts_read(tokens)
         return read / self.tensor_parallel / self._bytes_per_s
 
     def _fixed_s(self, tokens: float) -> float:
-        """Scheduler and, between tensor-parallel cards, two all-reduces a layer.
+        """Scheduler, layers with experts, and between tensor-parallel cards two all-reduces a layer.
 
         A ring sends ``2 (n - 1) / n`` of the 16-bit activations over each link, one way.
         """
         cards, known = self.tensor_parallel, self.efficiency
-        steps = self.pipeline_parallel * known.step_s
+        steps = (
+            self.pipeline_parallel * known.step_s + self.work.expert_layers * known.expert_layer_s
+        )
         if cards == 1:
             return steps
         sent = 2 * (cards - 1) / cards * tokens * self.work.hidden * _ACTIVATION_BYTES

@@ -27,6 +27,7 @@ class Work:
     expert_bytes: float
     experts: int
     experts_per_token: int
+    expert_layers: int
     kv_token_bytes: float
     window_token_bytes: float
     window: int
@@ -88,6 +89,7 @@ def work_of(architecture: Architecture, precision: Precision, *, kv_dtype: str =
         expert_bytes=routed,
         experts=experts.count if experts else 1,
         experts_per_token=experts.per_token if experts else 1,
+        expert_layers=experts.layers if experts else 0,
         kv_token_bytes=full * cached * element,
         window_token_bytes=windowed * cached * element,
         window=architecture.sliding_window or 0,
