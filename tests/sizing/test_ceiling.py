@@ -41,9 +41,9 @@ def test_hundreds_of_requests_a_second_on_one_card_are_refused_with_the_arithmet
 
     assert said == (
         "300 requests/s x 250 tokens = 75,000 tokens/s, but 1 x GeForce RTX 4090 gives at most "
-        "939 tokens/s with the 32 requests that its memory holds, and 2,170 with any number "
+        "942 tokens/s with the 32 requests that its memory holds, and 2,190 with any number "
         "(107 TFLOPS reached, 15.3 GFLOP a token; prompts and the engine's own 0.05 ms a token "
-        "come on top); nearest: 105 replicas, or 3 requests/s"
+        "come on top); nearest: 105 replicas, or 3.01 requests/s"
     )
     assert (needed.carry, needed.spare) == (100, 5)
 

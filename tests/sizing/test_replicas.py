@@ -28,7 +28,7 @@ def test_busy_replicas_are_the_time_that_the_requests_of_a_second_take() -> None
     steps = 250 * ROOFLINE.decode_step_s(16, 1025) / 16
 
     assert busy_replicas([WEB], ROOFLINE, 16) == pytest.approx(
-        2 * (steps + ROOFLINE.prefill_s(900))
+        2 * (steps + ROOFLINE.prompt_share_s(900))
     )
     assert (requests_per_s([WEB, WEB]), tokens_per_s([WEB, WEB])) == (4, 1000)
 
@@ -66,16 +66,16 @@ def test_a_replica_is_busy_four_fifths_at_most() -> None:
 def test_reading_only_counts_the_prompts() -> None:
     reading = Demand(rate=3, prompt_tokens=500, output_tokens=0)
 
-    assert busy_replicas([reading], ROOFLINE, 8) == pytest.approx(3 * ROOFLINE.prefill_s(500))
+    assert busy_replicas([reading], ROOFLINE, 8) == pytest.approx(3 * ROOFLINE.prompt_share_s(500))
     assert service_of([reading], ROOFLINE, 8).ttft_p95_s > ROOFLINE.prefill_s(500)
 
 
 def test_requests_in_flight_are_rate_times_time() -> None:
     seen = service_of([WEB], ROOFLINE, 64)
 
-    prompts = 2 * ROOFLINE.prefill_s(900)
+    prompts, reading = 2 * ROOFLINE.prompt_share_s(900), 2 * ROOFLINE.prefill_s(900)
     step = ROOFLINE.decode_step_s(seen.in_flight, 1025)
-    assert seen.in_flight == pytest.approx(prompts + 2 * 250 * step / (1 - prompts), 1e-6)
+    assert seen.in_flight == pytest.approx(reading + 2 * 250 * step / (1 - prompts), 1e-6)
     assert seen.stream_tokens_per_s == pytest.approx((1 - prompts) / step, 1e-6)
     assert seen.utilisation == busy_replicas([WEB], ROOFLINE, 64)
 

@@ -16,8 +16,8 @@ BF16 = find_precision("bf16")
 
 CARD = CardSpeed(bandwidth_gb_s=1000, tflops=200)
 IDEAL = replace(
-    CALIBRATED, bandwidth=1.0, compute=1.0, step_s=0.0, expert_layer_s=0.0, stream_s=0.0, request_s=0.0,
-    nvlink=1.0, nvlink_reduce_s=0.0, pcie=1.0, pcie_reduce_s=0.0,
+    CALIBRATED, bandwidth=1.0, compute=1.0, step_s=0.0, expert_layer_s=0.0, stream_s=0.0,
+    request_s=0.0, nvlink=1.0, nvlink_reduce_s=0.0, pcie=1.0, pcie_reduce_s=0.0,
 )  # fmt: skip
 WORKS = [work_of(shape, BF16) for shape in
          (DENSE, WINDOWED, MIXTURE, LATENT)]  # fmt: skip
@@ -85,12 +85,19 @@ def test_a_layer_with_experts_costs_its_own_work() -> None:
 
 def test_steps_are_shared_and_prompts_are_not() -> None:
     roofline = Roofline(DENSE_WORK, CARD)
-    step, prefill = roofline.decode_step_s(8, 1250), roofline.prefill_s(1000)
+    step, prompt = roofline.decode_step_s(8, 1250), roofline.prompt_share_s(1000)
 
-    assert roofline.request_s(1000, 500, 8) == pytest.approx(500 * step / 8 + prefill)
+    assert roofline.request_s(1000, 500, 8) == pytest.approx(500 * step / 8 + prompt)
     assert roofline.output_tokens_per_s(1000, 500, 8) == pytest.approx(
-        8 * 500 / (500 * step + 8 * prefill)
+        8 * 500 / (500 * step + 8 * prompt)
     )
+
+
+def test_short_prompts_share_a_pass_over_the_weights() -> None:
+    roofline = Roofline(DENSE_WORK, CARD, efficiency=IDEAL)
+
+    assert roofline.prefill_s(10) > 10 * roofline.prompt_share_s(10)
+    assert roofline.prompt_share_s(4096) == pytest.approx(roofline.prefill_s(4096))
 
 
 @settings(max_examples=40, deadline=None)

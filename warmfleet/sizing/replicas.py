@@ -69,7 +69,7 @@ def replicas_for(
 def busy_replicas(demands: Sequence[Demand], roofline: Roofline, streams: int) -> float:
     """Return how many replicas the load keeps busy, each with every place taken.
 
-    ``sum(rate x (output x step / streams + prefill))``: the time that the requests of a second
+    ``sum(rate x (output x step / streams + prompt))``: the time that the requests of a second
     take. Each kind is counted at its own length, so more of any never lowers the sum.
     """
     return sum(

@@ -9,6 +9,9 @@ __all__ = ["CALIBRATED", "Efficiency", "Roofline"]
 
 _ACTIVATION_BYTES = 2
 
+_STEP_TOKENS = 2048
+"""Prompt tokens that vLLM reads in one step by default (vllm/engine/arg_utils.py)."""
+
 
 @dataclass(frozen=True)
 class Efficiency:
@@ -86,14 +89,26 @@ class Roofline:
         computing = self.work.prompt_flops(prompt_tokens) / self._flops_per_s
         return max(self._weights_s(prompt_tokens), computing) + self._fixed_s(prompt_tokens)
 
+    def prompt_share_s(self, prompt_tokens: float) -> float:
+        """Time that a prompt takes of a busy replica.
+
+        Short prompts share a step, of so many tokens as the engine reads at a time, so each bears
+        its part of the pass over the weights and of the fixed costs.
+        """
+        share = min(1.0, prompt_tokens / _STEP_TOKENS)
+        computing = self.work.prompt_flops(prompt_tokens) / self._flops_per_s
+        fixed = self._fixed_s(max(prompt_tokens, _STEP_TOKENS)) * share
+        return (max(self._weights_s(_STEP_TOKENS) * share, computing) + fixed) / (
+            self.pipeline_parallel
+        )
+
     def request_s(self, prompt_tokens: float, output_tokens: float, streams: float) -> float:
         """Time that one request takes of a replica which runs so many of its kind at all times.
 
-        ``output x step / streams + prefill``: steps are shared, prompts are read in turn.
+        ``output x step / streams + prompt``: steps are shared, prompts are read beside them.
         """
         step = self.decode_step_s(streams, prompt_tokens + output_tokens / 2)
-        prompt = self.prefill_s(prompt_tokens) / self.pipeline_parallel
-        return output_tokens * step / streams + prompt
+        return output_tokens * step / streams + self.prompt_share_s(prompt_tokens)
 
     def output_tokens_per_s(
         self, prompt_tokens: float, output_tokens: float, streams: float
@@ -114,9 +129,10 @@ class Roofline:
         return read / self.tensor_parallel / self._bytes_per_s
 
     def _fixed_s(self, tokens: float) -> float:
-        """Scheduler, layers with experts, and between tensor-parallel cards two all-reduces a layer.
+        """Scheduler, layers with experts, and all-reduces between tensor-parallel cards.
 
-        A ring sends ``2 (n - 1) / n`` of the 16-bit activations over each link, one way.
+        There are two a layer; a ring sends ``2 (n - 1) / n`` of the 16-bit activations over each
+        link, one way.
         """
         cards, known = self.tensor_parallel, self.efficiency
         steps = (

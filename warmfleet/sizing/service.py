@@ -36,7 +36,7 @@ def service_of(demands: Sequence[Demand], roofline: Roofline, streams: int) -> S
     """Work out what callers see of one replica.
 
     Requests in flight follow from Little's law: ``rate x (prefill + output x step / (1 - p))``,
-    where the step is that of so many streams and ``p`` is the share of the time spent on prompts.
+    where the step is that of so many streams and ``p`` is the share of the time that prompts take.
     The time to the first token adds 95th percentiles, so it errs to the long side: waiting for a
     place (Erlang C over the replica's places), for prompts ahead (M/M/1), the running step, the
     prompt itself, and the engine's own work on a request.
@@ -47,10 +47,8 @@ def service_of(demands: Sequence[Demand], roofline: Roofline, streams: int) -> S
         streams: requests that it can hold at a time; at least 1.
     """
     rate = sum(demand.rate for demand in demands)
-    prompts = sum(
-        demand.rate * roofline.prefill_s(demand.prompt_tokens) / roofline.pipeline_parallel
-        for demand in demands
-    )
+    prompts = sum(demand.rate * roofline.prompt_share_s(demand.prompt_tokens) for demand in demands)
+    reading = sum(demand.rate * roofline.prefill_s(demand.prompt_tokens) for demand in demands)
     utilisation = busy_replicas(demands, roofline, streams)
     context = _mean_context(demands)
 
@@ -59,7 +57,7 @@ def service_of(demands: Sequence[Demand], roofline: Roofline, streams: int) -> S
 
     def needed(held: float) -> float:
         answers = sum(demand.rate * demand.output_tokens for demand in demands)
-        return prompts * roofline.pipeline_parallel + answers * step_s(held)
+        return reading + answers * step_s(held)
 
     in_flight = _settle(needed, float(streams))
     waits = math.inf
