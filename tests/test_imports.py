@@ -28,6 +28,7 @@ SHARED = {"content", "errors", "logs", "private_files", "project", "space"}
 # What of the service the control side may read, and which rooms do.
 SERVICE_MODULES = {
     "inference_app.errors": {"inventory"},
+    "inference_app.gguf": {"resolve"},
     "inference_app.problems": {
         "spec",
         "catalog",

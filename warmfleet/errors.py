@@ -4,6 +4,7 @@
 
     WarmfleetError                 code               exit
     ├── SpecError                  spec-invalid       2   (also ValueError)
+    ├── SourceError                source-unreadable  1   (also ConnectionError)
     ├── PlanRefusedError           plan-refused       1   (also ValueError)
     ├── PlanStaleError             plan-stale         3
     ├── ProjectNotFoundError       project-not-found  2   (also FileNotFoundError)
@@ -38,6 +39,7 @@ __all__ = [
     "PlanRefusedError",
     "PlanStaleError",
     "ProjectNotFoundError",
+    "SourceError",
     "SpecError",
     "StackError",
     "ToolMissingError",
@@ -57,6 +59,12 @@ class SpecError(WarmfleetError, ValueError):
 
     code = "spec-invalid"
     exit_status = 2
+
+
+class SourceError(WarmfleetError, ConnectionError):
+    """Weights that the spec names lie where nothing can be read now."""
+
+    code = "source-unreadable"
 
 
 class PlanRefusedError(WarmfleetError, ValueError):

@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from inference_app.engines.gguf import check_gguf
 from inference_app.errors import EngineError
+from inference_app.gguf import check_gguf
 
 __all__ = ["check_weights"]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from inference_app.engines import weights
-from inference_app.engines.gguf import check_gguf
 from inference_app.engines.weights import check_weights
 from inference_app.errors import EngineError
+from inference_app.gguf import check_gguf
 from tests.inference_app.gguf_files import F32, entry, gguf, tensor, text
 
 LARGE = 2**62

@@ -9,7 +9,13 @@ from pydantic import ValidationError
 
 from inference_app.problems import problems, read_json, shown, written
 from warmfleet.catalog.load import load_catalog
-from warmfleet.errors import PermissionNeededError, PlanRefusedError, PlanStaleError, SpecError
+from warmfleet.errors import (
+    PermissionNeededError,
+    PlanRefusedError,
+    PlanStaleError,
+    SourceError,
+    SpecError,
+)
 from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
@@ -58,13 +64,14 @@ def plan_spec_file(path: Path, *, root: Path) -> AnyPlan:
 
     Raises:
         SpecError: the spec is not valid, or names what is not known.
+        SourceError: weights that it names cannot be reached, and the catalog does not know them.
         PlanRefusedError: nothing satisfies it.
     """
     document = read_document(path)
     spec, catalog = parse_spec(document), load_catalog()
     try:
         return plan_fleet(spec, resolve(spec, catalog, root=root), catalog)
-    except (SpecError, PlanRefusedError) as error:
+    except (SpecError, SourceError, PlanRefusedError) as error:
         raise type(error)(located(document, str(error))) from error
 
 

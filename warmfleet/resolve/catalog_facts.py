@@ -2,12 +2,13 @@
 
 from inference_app.problems import nearest
 from warmfleet.catalog.llm import llms
-from warmfleet.catalog.models import Catalog, Weights
-from warmfleet.errors import SpecError
+from warmfleet.catalog.models import Catalog, Model, Weights
+from warmfleet.catalog.names import find_model, precision_in
+from warmfleet.errors import NameUnknownError, SpecError
 from warmfleet.resolve.model_facts import FileFacts, ModelFacts
 from warmfleet.spec.sources import HubSourceSpec, PackageSourceSpec, SourceSpec
 
-__all__ = ["model_facts", "packaged", "weights_facts"]
+__all__ = ["alike", "packaged", "published", "weights_facts"]
 
 
 def packaged(at: str, source: PackageSourceSpec, catalog: Catalog) -> ModelFacts:
@@ -46,17 +47,41 @@ def weights_facts(source: SourceSpec, row: Weights, catalog: Catalog) -> ModelFa
     )
 
 
-def model_facts(source: HubSourceSpec) -> ModelFacts | None:
-    """Return the facts of a repository whose model the catalog knows; None when it does not."""
+def published(source: HubSourceSpec) -> ModelFacts | None:
+    """Return the facts of a repository that the catalog has by its very name; None: it has not."""
+    if source.file is not None:
+        return None
     for model in llms():
         if source.hf in {model.id, *model.names}:
-            return ModelFacts(
-                source=source,
-                name=model.id,
-                format="gguf" if source.file else "safetensors",
-                architecture=model.architecture,
-                precision=model.precision,
-                tasks=model.tasks,
-                found_in={"architecture": f"catalog: {model.source}"},
-            )
+            return _facts(source, model, model.precision, "catalog")
     return None
+
+
+def alike(source: HubSourceSpec, why: str) -> ModelFacts | None:
+    """Return the facts of the catalog's model whose shape the repository's name tells.
+
+    Args:
+        source: A repack or fine-tune, for example.
+        why: Said beside the facts: what could not be read.
+
+    Returns:
+        None where the catalog has no such model.
+    """
+    name = f"{source.hf}/{source.file}" if source.file else source.hf
+    try:
+        model = find_model(source.hf)
+    except NameUnknownError:
+        return None
+    return _facts(source, model, precision_in(name) or model.precision, f"catalog ({why})")
+
+
+def _facts(source: HubSourceSpec, model: Model, precision: str, where: str) -> ModelFacts:
+    return ModelFacts(
+        source=source,
+        name=source.hf,
+        format="gguf" if source.file else "safetensors",
+        architecture=model.architecture,
+        precision=precision,
+        tasks=model.tasks,
+        found_in={"architecture": f"{where}: {model.id}, {model.source}", "precision": where},
+    )

@@ -8,7 +8,6 @@ from warmfleet.resolve.config_experts import experts_of
 from warmfleet.resolve.config_fields import Fields
 from warmfleet.resolve.families import Family
 from warmfleet.resolve.layer_kinds import Layers, layers_of
-from warmfleet.resolve.mixers import mixer_parameters
 from warmfleet.resolve.parameters import Shape
 
 __all__ = ["shape_of"]
@@ -36,7 +35,6 @@ def shape_of(
     experts = experts_of(fields, model_type, layers=count)
     if intermediate is None:
         intermediate = experts.intermediate if experts else fields.needed("intermediate_size")
-    mixers = layers.mixers and layers.mixers * mixer_parameters(fields, model_type, hidden)
     vocabulary = fields.number("padded_vocab_size") or fields.needed("vocab_size")
     own_width = latent and (latent.nope_dim or 0) + latent.rope_dim
     shape = Shape(
@@ -54,7 +52,6 @@ def shape_of(
         attention_layers=layers.attention,
         feed_forward_layers=layers.feed_forward,
         gated_queries=model_type.startswith(("qwen3_next", "qwen3_5")),
-        mixer_parameters=mixers,
         positions=fields.number("max_position_embeddings") or fields.number("n_positions") or 0
         if family.learned_positions
         else 0,

@@ -1,7 +1,7 @@
 """Shape and number format of a model from its config.json, in the dialects of all families."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -12,6 +12,7 @@ from warmfleet.resolve.config_fields import Fields
 from warmfleet.resolve.config_shape import shape_of
 from warmfleet.resolve.context_length import context_length
 from warmfleet.resolve.families import family_of
+from warmfleet.resolve.mixers import mixer_parameters
 from warmfleet.resolve.other_parameters import other_parameters
 from warmfleet.resolve.parameters import Shape, active_parameters, total_parameters
 from warmfleet.resolve.quantization import WeightsPrecision, precision_of
@@ -32,20 +33,26 @@ class TensorCounts:
     """Of vision and audio."""
 
 
+Count = Callable[[int, bool], TensorCounts | None]
+
+
 @dataclass(frozen=True)
 class HubConfig:
     """What a config.json says."""
 
     architecture: Architecture
-    precision: WeightsPrecision
+    precision: WeightsPrecision | None
+    """None: it does not say."""
 
 
-def parse_config(config: object, counts: TensorCounts | None = None) -> HubConfig:
+def parse_config(config: object, count: Count | None = None) -> HubConfig:
     """Return shape and number format.
 
     Args:
         config: The decoded config.json.
-        counts: Of the weights' files; None: parameters are computed from the shape.
+        count: Counts what is in the weights' files, given the number of layers and whether the
+            embeddings are tied; without it, and where it returns None, parameters are computed
+            from the shape.
 
     Raises:
         ValueError: one line, ``FIELD: found X; needed Y``.
@@ -59,10 +66,15 @@ def parse_config(config: object, counts: TensorCounts | None = None) -> HubConfi
     fields = Fields(text, family.defaults)
     _must_be_readable(fields, model_type)
     shape, layers = shape_of(fields, family, model_type, config)
-    total, active = total_parameters(shape), active_parameters(shape)
-    other = other_parameters(config)
+    counts = count(shape.layers, shape.tied_embeddings) if count else None
     if counts is not None:
         total, active, other = counts.text, _used(counts, shape), counts.other
+    else:
+        if layers.mixers:
+            each = mixer_parameters(fields, model_type, shape.hidden)
+            shape = replace(shape, mixer_parameters=layers.mixers * each)
+        total, active = total_parameters(shape), active_parameters(shape)
+        other = other_parameters(config)
     try:
         architecture = Architecture(
             family=model_type,

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from warmfleet.catalog.models import Catalog
-from warmfleet.errors import SpecError
-from warmfleet.resolve.catalog_facts import model_facts, packaged
+from warmfleet.errors import SourceError, SpecError
+from warmfleet.resolve.catalog_facts import alike, packaged, published
 from warmfleet.resolve.local import local_facts
 from warmfleet.resolve.model_facts import ModelFacts
+from warmfleet.resolve.store import SourceMissingError, SourceUnreachableError
 from warmfleet.spec.sources import HubSourceSpec, PackageSourceSpec, PathSourceSpec, SourceSpec
 
 __all__ = ["resolve_model"]
@@ -28,7 +29,8 @@ def resolve_model(
     source itself; when asked to refresh: the source, and the catalog if it cannot be reached.
 
     Raises:
-        SpecError: unknown or unreadable.
+        SpecError: unknown, not there or not what it should be.
+        SourceError: it cannot be reached, and the catalog has no model of such a name.
     """
     if isinstance(source, PackageSourceSpec):
         return packaged(at, source, catalog)
@@ -38,7 +40,23 @@ def resolve_model(
         for facts in known:
             if facts.source == source:
                 return facts
-    if isinstance(source, HubSourceSpec) and (found := model_facts(source)):
-        return found
-    msg = f"{at}: found weights elsewhere; needed a package or a path, which can be read"
-    raise SpecError(msg)
+        if isinstance(source, HubSourceSpec) and (found := published(source)):
+            return found
+    # Its clients are slow to import, and most plans need neither.
+    from warmfleet.resolve.remote import remote_facts
+
+    try:
+        return remote_facts(source)
+    except SourceMissingError as error:
+        msg = (
+            f"{at}: found no {error}; needed weights with config.json, or a .gguf file by its name"
+        )
+        raise SpecError(msg) from error
+    except SourceUnreachableError as error:
+        if isinstance(source, HubSourceSpec) and (found := alike(source, f"not reached: {error}")):
+            return found
+        msg = f"{at}: {error}; needed access, or a model that the catalog knows"
+        raise SourceError(msg) from error
+    except ValueError as error:
+        msg = f"{at}: {error}"
+        raise SpecError(msg) from error

@@ -7,7 +7,7 @@ from typing import Any, Final
 from inference_app.problems import shown
 from warmfleet.resolve.config_fields import Fields
 
-__all__ = ["WeightsPrecision", "precision_of"]
+__all__ = ["UNSTATED", "WeightsPrecision", "precision_of"]
 
 _DTYPES: Final = {
     "bfloat16": "bf16",
@@ -21,8 +21,8 @@ _DTYPES: Final = {
     "float8_e4m3fn": "fp8",
 }
 
-_UNSTATED: Final = "bf16"
-"""What nearly all published weights are; those of old models are as large in fp16."""
+UNSTATED: Final = "bf16"
+"""What nearly all published weights are where nothing says it; fp16 is as large."""
 
 # Methods with one number format.
 _METHODS: Final = {
@@ -48,8 +48,8 @@ class WeightsPrecision:
     group_size: int | None = None
 
 
-def precision_of(config: Mapping[str, Any], text: Fields) -> WeightsPrecision:
-    """Return the number format of the linear weights.
+def precision_of(config: Mapping[str, Any], text: Fields) -> WeightsPrecision | None:
+    """Return the number format of the linear weights; None when the config does not say.
 
     Args:
         config: The whole config.json.
@@ -67,7 +67,7 @@ def precision_of(config: Mapping[str, Any], text: Fields) -> WeightsPrecision:
             return _quantized(holder, Fields(said))
     found = text.get("dtype") or config.get("dtype") or config.get("torch_dtype")
     if found is None:
-        return WeightsPrecision(_UNSTATED)
+        return None
     name = str(found).removeprefix("torch.")
     if name not in _DTYPES:
         msg = f"torch_dtype: found {shown(found)}; needed bfloat16, float16 or float32"

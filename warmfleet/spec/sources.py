@@ -34,6 +34,10 @@ def _stays_inside(text: str) -> bool:
     return bool(parts) and not path.is_absolute() and ".." not in path.parts
 
 
+def _is_gguf(text: str) -> bool:
+    return _stays_inside(text) and text.endswith(".gguf")
+
+
 def _is_path(text: str) -> bool:
     return "\0" not in text
 
@@ -109,7 +113,7 @@ class HubSourceSpec(SpecModel):
         str, Field(max_length=255), checked(_is_revision, "a branch, a tag or a commit")
     ] = Field(default="main", description="branch, tag or commit")
     file: (
-        Annotated[_File, checked(_stays_inside, "a path inside the repository, without '..'")]
+        Annotated[_File, checked(_is_gguf, "a .gguf file inside the repository, without '..'")]
         | None
     ) = Field(default=None, description="one GGUF file of several; config.json decides if absent")
     mirror: _Url | None = Field(
