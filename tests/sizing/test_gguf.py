@@ -40,6 +40,6 @@ def test_the_input_embedding_may_stay_on_the_host() -> None:
     whole = weights_bytes(shape, precision)
 
     # Model buffer 4403.49 MiB, host buffer 281.81 MiB: ggml-org/llama.cpp issue 10701.
-    on_gpu = weights_bytes(shape, precision, embedding_on_host=True)
+    on_gpu = weights_bytes(shape, precision, engine="llamacpp")
     assert on_gpu / 2**20 == pytest.approx(4403.49, rel=0.005)
     assert (whole - on_gpu) / 2**20 == pytest.approx(281.81, rel=0.005)

@@ -17,3 +17,4 @@ class Bits:
     router: float
     feed_forward: float
     experts: float
+    other: float

@@ -13,11 +13,14 @@ _SAMPLER_COPIES = 9.7
 _FLOAT = 4
 _HALF = 2
 _FEED_FORWARD_COPIES = 3
+_ENCODER = 0.4 * _GIB
+_IMAGE_ELEMENTS = {"mllama": 6404 * 3 * 7680}
+"""Of the images of one sequence, which cross-attention keeps for all sequences at once."""
 
 _NON_TORCH_ONE = 0.13
 _NON_TORCH_LINK = 0.42
 _NON_TORCH_PCIE = 0.05
-_GRAPHS = 0.5
+_GRAPH = 0.018 * _GIB
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class EngineMemory:
     """Frees what is outside of a layer's window."""
     latent: bool = True
     """Keeps latent attention compressed."""
+    reserved: float = 1.0
+    """What the engine counts of activations, as a multiple of what they use."""
     flash_attention: bool = True
     """llama.cpp: without it the scores of all heads are held."""
 
@@ -52,7 +57,11 @@ def activation_bytes(
     4 bytes, and of the feed-forward buffers for every token of a batch, 3 x tokens x
     (intermediate / tensor_parallel + hidden) x 2 bytes. Fitted on logged "PyTorch activation
     peak memory" (vllm-project/vllm issues 10517, 12529, 15360, 15394; llm-d-planner
-    docs/empirical-vllm-memory-results.md): 19 rows gave factors of 9.6 to 10.3.
+    docs/empirical-vllm-memory-results.md): 19 rows gave factors of 9.6 to 10.3. Models that see
+    or hear are profiled with as many sequences as images fill a batch, so the sampler does not
+    count, but 0.4 GiB for the encoder does (issues 11899, 15766, 16570, 19736; vllm
+    worker/model_runner.py, profile_run); cross-attention holds the images of all sequences
+    (36.6 GiB for 128 in pull 12126).
 
     llama.cpp: logits of a batch in 32 bit and the widest hidden buffers; without flash attention
     also the scores of all heads over the context (ggml-org/llama.cpp issues 10701, 9112).
@@ -64,10 +73,13 @@ def activation_bytes(
         if not engine.flash_attention:
             widest = max(widest, shape.heads * context)
         return tokens * (widest + shape.hidden) * _FLOAT
-    sampler = _SAMPLER_COPIES * engine.max_num_seqs * shape.vocabulary * _FLOAT
     width = shape.intermediate / tensor_parallel + shape.hidden
     feed_forward = engine.max_batched_tokens * width * _FEED_FORWARD_COPIES * _HALF
-    return int(max(sampler, feed_forward))
+    if shape.other_parameters:
+        images = _IMAGE_ELEMENTS.get(shape.family, 0) * engine.max_num_seqs * _HALF
+        return int((feed_forward + _ENCODER + images) * engine.reserved)
+    sampler = _SAMPLER_COPIES * engine.max_num_seqs * shape.vocabulary * _FLOAT
+    return int(max(sampler, feed_forward) * engine.reserved)
 
 
 def non_torch_bytes(*, tensor_parallel: int, nvlink: bool) -> int:
@@ -81,9 +93,15 @@ def non_torch_bytes(*, tensor_parallel: int, nvlink: bool) -> int:
     return int((_NON_TORCH_ONE + each * min(tensor_parallel - 1, 7)) * _GIB)
 
 
-def graph_bytes(engine: EngineMemory) -> int:
-    """Return the bytes of captured CUDA graphs: 0.5 GiB, the median of 46 logs.
+def graph_bytes(
+    architecture: Architecture, engine: EngineMemory, *, tensor_parallel: int = 1
+) -> int:
+    """Return the bytes of captured CUDA graphs: 0.018 GiB a layer, twice that between GPUs.
 
-    vLLM before 0.21 captures them after it has granted the cache, outside of its utilisation.
+    0.76 GiB for 28 layers, 2.65 for 80 and 4.95 for 126 on four GPUs (vllm-project/vllm issues
+    15360, 16570, 16259); the median of 46 logs is 0.5. vLLM before 0.21 captures them after it has
+    granted the cache, outside of its utilisation.
     """
-    return int(_GRAPHS * _GIB) if engine.graphs and engine.engine == "vllm" else 0
+    if not engine.graphs or engine.engine != "vllm":
+        return 0
+    return int(_GRAPH * architecture.layers * min(tensor_parallel, 2))

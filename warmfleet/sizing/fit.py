@@ -103,11 +103,11 @@ def fit(
         precision,
         tensor_parallel=tensor,
         pipeline_parallel=layout.pipeline_parallel,
-        embedding_on_host=engine.engine == "llamacpp",
+        engine=engine.engine,
     )
     activation = activation_bytes(architecture, engine, tensor_parallel=tensor, context=context)
     non_torch = non_torch_bytes(tensor_parallel=tensor, nvlink=gpu.nvlink_gb_s > 0)
-    graphs = graph_bytes(engine)
+    graphs = graph_bytes(architecture, engine, tensor_parallel=tensor)
     kv_room = min(budget, total - graphs) - weights - activation - non_torch
     fullest_stage = max(stage_layers(architecture.layers, layout.pipeline_parallel))
 

@@ -7,7 +7,7 @@ from warmfleet.catalog.architecture import Architecture
 __all__ = ["Parts", "parts_of"]
 
 _MATRICES = 3
-"""Gate, up and down projection of an expert."""
+"""Gate, up and down projection."""
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,17 @@ class Parts:
     router: int
     """Choice of experts: every GPU holds all of it, in 16 bit."""
     feed_forward: int
-    """What every token uses besides, the few norms and biases included."""
+    """Dense blocks and shared experts."""
     experts: int
+    other: int
+    """Recurrent layers, and the few norms and biases."""
 
 
 def parts_of(architecture: Architecture) -> Parts:
     """Divide the parameters of a model.
 
-    Embedding, attention, router and experts follow from the shape; the feed-forward part is what
-    is left of all parameters, so that gated and plain blocks, norms and biases need no case each.
+    Embedding, attention, router and experts follow from the shape. What is left of all parameters
+    is feed-forward up to the width of gated blocks, so that plain ones need no case of their own.
     """
     shape = architecture
     embedding = shape.vocabulary * shape.hidden
@@ -51,6 +53,8 @@ def parts_of(architecture: Architecture) -> Parts:
         + experts
         + router
     )
+    rest = max(0, shape.parameters - known)
+    feed_forward = min(rest, _MATRICES * shape.hidden * _widths(shape))
     return Parts(
         embedding=embedding,
         head=0 if shape.tied_embeddings else embedding,
@@ -58,9 +62,19 @@ def parts_of(architecture: Architecture) -> Parts:
         keys_values=keys_values * attending,
         latent=latent * attending,
         router=router,
-        feed_forward=max(0, shape.parameters - known),
+        feed_forward=feed_forward,
         experts=experts,
+        other=rest - feed_forward,
     )
+
+
+def _widths(shape: Architecture) -> int:
+    """Return the widths of all feed-forward blocks that every token uses, added up."""
+    if shape.experts is None:
+        return shape.layers * shape.intermediate
+    dense = shape.layers - shape.experts.layers
+    shared = shape.experts.layers * shape.experts.shared_intermediate
+    return dense * shape.intermediate + shared
 
 
 def _attention(shape: Architecture) -> tuple[int, int, int]:

@@ -1,6 +1,7 @@
 """Bytes of weights on each GPU."""
 
 import math
+from typing import Literal
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.sizing.bits import Bits
@@ -8,7 +9,9 @@ from warmfleet.sizing.gguf import gguf_bits
 from warmfleet.sizing.parts import Parts, parts_of
 from warmfleet.sizing.precision import Precision
 
-__all__ = ["bits_of", "stage_layers", "stage_weights_bytes", "weights_bytes"]
+EngineName = Literal["vllm", "llamacpp"]
+
+__all__ = ["EngineName", "bits_of", "stage_layers", "stage_weights_bytes", "weights_bytes"]
 
 _VOCABULARY_MULTIPLE = 64
 _SIXTEEN = 16.0
@@ -21,7 +24,7 @@ def weights_bytes(
     *,
     tensor_parallel: int = 1,
     pipeline_parallel: int = 1,
-    embedding_on_host: bool = False,
+    engine: EngineName | None = None,
 ) -> int:
     """Return the bytes of weights on the GPU that holds most of them.
 
@@ -38,7 +41,7 @@ def weights_bytes(
             precision,
             tensor_parallel=tensor_parallel,
             pipeline_parallel=pipeline_parallel,
-            embedding_on_host=embedding_on_host,
+            engine=engine,
         )
     )
 
@@ -49,38 +52,54 @@ def stage_weights_bytes(
     *,
     tensor_parallel: int = 1,
     pipeline_parallel: int = 1,
-    embedding_on_host: bool = False,
+    engine: EngineName | None = None,
 ) -> tuple[int, ...]:
     """Return the bytes of weights on a GPU of each pipeline stage.
 
     The first stage holds the input embedding, the last one the output embedding, which is a
-    second copy where both are one tensor. ``embedding_on_host`` leaves the input embedding out,
-    as llama.cpp does however many layers are offloaded.
+    second copy where both are one tensor.
+
+    Args:
+        architecture: the model.
+        precision: of its weights.
+        tensor_parallel: GPUs that share a layer.
+        pipeline_parallel: stages.
+        engine: that loads them; None: the weights as they are in a file. llama.cpp leaves the
+            input embedding on the host; vLLM gives queries, keys and values of a GGUF file rows of
+            one width (model_executor/layers/quantization/gguf.py).
     """
     parts = parts_of(architecture)
-    bits = bits_of(architecture, precision)
+    bits = bits_of(architecture, precision, engine=engine)
     layers = _layer_bits(architecture, parts, bits, tensor_parallel)
     vocabulary = _padded(architecture.vocabulary, _VOCABULARY_MULTIPLE) * architecture.hidden
-    other = architecture.other_parameters * _SIXTEEN / tensor_parallel
+    # llama.cpp keeps what sees and hears in a file of its own.
+    other = 0 if precision.gguf else architecture.other_parameters * _SIXTEEN / tensor_parallel
     stages = []
     for stage, count in enumerate(stage_layers(architecture.layers, pipeline_parallel)):
         total = layers * count / architecture.layers
         if stage == 0:
             total += other
-            if not embedding_on_host:
+            if engine != "llamacpp":
                 total += vocabulary * bits.embedding / tensor_parallel
         last = stage == pipeline_parallel - 1
-        if last and (parts.head or stage > 0 or embedding_on_host):
+        if last and (parts.head or stage > 0 or engine == "llamacpp"):
             total += vocabulary * bits.head / tensor_parallel
         stages.append(math.ceil(total / _BITS))
     return tuple(stages)
 
 
-def bits_of(architecture: Architecture, precision: Precision) -> Bits:
+def bits_of(
+    architecture: Architecture, precision: Precision, *, engine: EngineName | None = None
+) -> Bits:
     """Return what a weight of each part takes in this precision."""
     if precision.gguf:
         feed_forward = parts_of(architecture).feed_forward
-        return gguf_bits(architecture, precision.id, feed_forward=feed_forward)
+        return gguf_bits(
+            architecture,
+            precision.id,
+            feed_forward=feed_forward,
+            one_width=engine == "vllm",
+        )
     linear = precision.linear_bits
     hidden = architecture.hidden
     padding = _padded(hidden, precision.expert_row_multiple) / hidden
@@ -93,6 +112,7 @@ def bits_of(architecture: Architecture, precision: Precision) -> Bits:
         router=_SIXTEEN,
         feed_forward=precision.feed_forward_bits or linear,
         experts=(precision.expert_bits or linear) * padding,
+        other=linear,
     )
 
 
@@ -117,6 +137,7 @@ def _layer_bits(shape: Architecture, parts: Parts, bits: Bits, tensor_parallel: 
         + parts.router * bits.router
         + parts.feed_forward * bits.feed_forward / tensor_parallel
         + parts.experts * bits.experts / tensor_parallel
+        + parts.other * bits.other / tensor_parallel
     )
 
 
