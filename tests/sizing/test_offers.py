@@ -126,6 +126,14 @@ def test_what_cannot_be_built_is_refused(card: str, count: int, precision: str, 
     assert said in found.refused[0].reason
 
 
+def test_what_only_reads_needs_no_sampler() -> None:
+    read = _first(_asked("BAAI/bge-m3", "fp16", Demand(20, 300, 0), context=512))
+    write = _first(_asked("BAAI/bge-m3", "fp16", Demand(20, 300, 1), context=512))
+
+    # 9.7 x 256 sequences x 250002 words x 4 bytes
+    assert write.fit.activation - read.fit.activation > 2.2e9
+
+
 def test_llamacpp_reserves_the_whole_context_for_each_place() -> None:
     def llamacpp(_gpu: Gpu) -> EngineMemory:
         return EngineMemory(engine="llamacpp", max_batched_tokens=512)

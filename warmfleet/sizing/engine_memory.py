@@ -42,6 +42,8 @@ class EngineMemory:
     """Frees what is outside of a layer's window."""
     latent: bool = True
     """Keeps latent attention compressed."""
+    pooling: bool = False
+    """Reads only, for embeddings and classes: there is no sampler."""
     reserved: float = 1.0
     """What the engine counts of activations, as a multiple of what they use."""
     flash_attention: bool = True
@@ -61,7 +63,8 @@ def activation_bytes(
     or hear are profiled with as many sequences as images fill a batch, so the sampler does not
     count, but 0.4 GiB for the encoder does (issues 11899, 15766, 16570, 19736; vllm
     worker/model_runner.py, profile_run); cross-attention holds the images of all sequences
-    (36.6 GiB for 128 in pull 12126).
+    (36.6 GiB for 128 in pull 12126). Pooling models are profiled without a sampler
+    (vllm/v1/worker/gpu_model_runner.py, profile_run).
 
     llama.cpp: logits of a batch in 32 bit and the widest hidden buffers; without flash attention
     also the scores of all heads over the context (ggml-org/llama.cpp issues 10701, 9112).
@@ -78,7 +81,8 @@ def activation_bytes(
     if shape.other_parameters:
         images = _IMAGE_ELEMENTS.get(shape.family, 0) * engine.max_num_seqs * _HALF
         return int((feed_forward + _ENCODER + images) * engine.reserved)
-    sampler = _SAMPLER_COPIES * engine.max_num_seqs * shape.vocabulary * _FLOAT
+    sequences = 0 if engine.pooling else engine.max_num_seqs
+    sampler = _SAMPLER_COPIES * sequences * shape.vocabulary * _FLOAT
     return int(max(sampler, feed_forward) * engine.reserved)
 
 

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.catalog.gpu import Gpu
@@ -58,6 +58,11 @@ class Asked:
     context: int
     engine: Callable[[Gpu], EngineMemory]
     peak: float = 1.0
+
+    @property
+    def reads_only(self) -> bool:
+        """Are there no answer tokens?"""
+        return not any(demand.output_tokens for demand in self.demands)
 
     def typical(self, engine: EngineMemory) -> int:
         """Tokens that a request holds: llama.cpp reserves the whole context for each place."""
@@ -202,7 +207,7 @@ def _weigh(asked: Asked, work: Work, layout: Layout, price: Price | None) -> Off
     reason = _indivisible(asked, layout)
     if reason is not None or speed is None:
         return Refused(layout, reason or "")
-    engine = asked.engine(gpu)
+    engine = replace(asked.engine(gpu), pooling=asked.reads_only)
 
     def sized(context: int, concurrency: int) -> Fit:
         return fit(
