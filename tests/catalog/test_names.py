@@ -22,6 +22,7 @@ from warmfleet.errors import NameUnknownError
         ("Qwen2___5 7B Instruct", "Qwen/Qwen2.5-7B-Instruct"),
         ("Qwen2.5-VL-72B-Instruct", "Qwen/Qwen2.5-VL-72B-Instruct"),
         ("QwQ32B", "Qwen/QwQ-32B"),
+        ("OpenHermes-2.5-Mistral-7B-GPTQ", "mistralai/Mistral-7B-Instruct-v0.3"),
     ],
 )
 def test_a_name_is_found_by_its_words(name: str, found: str) -> None:
@@ -42,7 +43,7 @@ def test_a_printed_count_says_the_size(name: str, billions: float, found: str) -
 
 
 @pytest.mark.parametrize(
-    "name", ["outputs", "n/a", "Qwerky 72B", "Qwen3-9B", "Llama-3.1-8B-Vision"]
+    "name", ["outputs", "n/a", "Qwerky 72B", "Qwen3-9B", "Qwen9-7B", "Llama-8B-Vision"]
 )
 def test_what_is_no_model_of_the_catalog_is_refused(name: str) -> None:
     with pytest.raises(NameUnknownError, match="no model"):

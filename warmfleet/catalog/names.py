@@ -44,7 +44,7 @@ _GGUF_AS: Final = {
 
 _TUNING_WORDS = """
     instruct it chat base hf preview pt sft dpo meta thinking en 4k 8k 32k 128k fp8 bf16
-    v0.1 v0.2 v0.3 v1 v1.0 v1.5 v2.0 2402 2407 2409 2411 2501 2503 2506 2507
+    v0.1 v0.2 v0.3 v1 v1.0 v1.5 v2.0
 """
 _SHAPING_WORDS = """
     vl vision audio omni moe lite mini nano tiny small medium large xl next ultra super nemo
@@ -56,6 +56,8 @@ _SHAPING: Final = frozenset(_SHAPING_WORDS.split())
 """Words that make another shape of it, so that both names must have them or neither."""
 
 _SIZE = re.compile(r"(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])")
+_MONTH = re.compile(r"2[3-6](0[1-9]|1[0-2])")
+_VERSION = re.compile(r"\d{1,2}(\.\d+)?")
 _NEAR_SIZE = 0.25
 _NEAR_COUNT = 0.02
 
@@ -75,12 +77,16 @@ def find_model(name: str, *, parameters: float | None = None) -> Model:
     Raises:
         NameUnknownError: no model fits; the nearest name is named.
     """
-    for words in _readings(name):
-        if (model := _longest(words, parameters)) is not None:
+    for model in llms():
+        if name.lower() in {known.lower() for known in (model.id, *model.names)}:
             return model
+    for words in _readings(name):
+        if (longest := _longest(words, parameters)) is not None:
+            return longest
     known = {name: model for model in llms() for name in (model.id, *model.names)}
     short = {known_name.rpartition("/")[2]: known_name for known_name in known}
-    msg = f"no model {name!r} in the catalog{nearest(name.rpartition('/')[2], short)}"
+    hint = nearest(name.rpartition("/")[2], short) or "; a name has family and size, as in Qwen3-8B"
+    msg = f"no model {name!r} in the catalog{hint}"
     raise NameUnknownError(msg)
 
 
@@ -98,29 +104,42 @@ def precision_in(name: str) -> str | None:
     return None
 
 
-def _longest(words: frozenset[str], parameters: float | None) -> Model | None:
+def _longest(words: tuple[str, ...], parameters: float | None) -> Model | None:
+    said = frozenset(words)
     sizes = {word for word in words if _SIZE.fullmatch(word)}
     best, most = None, 0
-    for key, model in _keys():
-        unsaid = key - words
+    for family, key, model in _keys():
+        unsaid = key - said
         size_only = parameters is not None and not sizes and all(map(_SIZE.fullmatch, unsaid))
-        if (unsaid and not size_only) or (words ^ key) & _SHAPING or len(key & words) <= most:
+        if (unsaid and not size_only) or (said ^ key) & _SHAPING or len(key & said) <= most:
             continue
-        if _agrees(model, sizes - key, parameters):
-            best, most = model, len(key & words)
+        if _version(words, family) in {None, *key} and _agrees(model, sizes - key, parameters):
+            best, most = model, len(key & said)
     return best
 
 
+def _version(words: tuple[str, ...], family: str) -> str | None:
+    """Return the number that follows a family's name: another one is another shape."""
+    following = words[words.index(family) + 1 :] if family in words else ()
+    return following[0] if following and _VERSION.fullmatch(following[0]) else None
+
+
 @cache
-def _keys() -> tuple[tuple[frozenset[str], Model], ...]:
-    return tuple(
-        (next(_readings(name)) - _TUNING, model)
-        for model in llms()
-        for name in (model.id, *model.names)
-    )
+def _keys() -> tuple[tuple[str, frozenset[str], Model], ...]:
+    """Return of each name its first word, the words that bear on the shape, and the model."""
+    keys = []
+    for model in llms():
+        for name in (model.id, *model.names):
+            words = [word for word in next(_readings(name)) if not _says_nothing(word)]
+            keys.append((words[0], frozenset(words), model))
+    return tuple(keys)
 
 
-def _readings(name: str) -> Iterator[frozenset[str]]:
+def _says_nothing(word: str) -> bool:
+    return word in _TUNING or _MONTH.fullmatch(word) is not None
+
+
+def _readings(name: str) -> Iterator[tuple[str, ...]]:
     """Yield the words of a name: ``Qwen2___5 7B`` and ``qwen-2.5-7b`` have the same.
 
     A line between digits may be a point, as in ``Qwen-1_8B``, or not, as in ``Llama_3_8B``.
@@ -131,7 +150,7 @@ def _readings(name: str) -> Iterator[frozenset[str]]:
         parts = re.split(r"[^a-z0-9.]+", pointed)
         # A word of letters that a number follows is a family: qwen2.5, qwq32b, but not r1 or v3.
         split = (re.sub(r"^([a-z]{2,})(?=\d)", r"\1 ", part).split() for part in parts)
-        yield frozenset(word.strip(".") for words in split for word in words if word.strip("."))
+        yield tuple(word.strip(".") for words in split for word in words if word.strip("."))
 
 
 def _agrees(model: Model, sizes: Iterable[str], parameters: float | None) -> bool:

@@ -14,6 +14,7 @@ class CommandEntry(NamedTuple):
 
 COMMANDS: dict[str, CommandEntry] = {
     "plan": CommandEntry("warmfleet.cli.plan", "Show what a spec gives, with reasons; write it."),
+    "size": CommandEntry("warmfleet.cli.size", "Say whether a model fits on a card."),
     "up": CommandEntry("warmfleet.cli.up", "Bring it up, converge it, prove that it answers."),
     "status": CommandEntry("warmfleet.cli.status", "Show hosts, replicas and their cold starts."),
     "converge": CommandEntry("warmfleet.cli.converge", "Run only Ansible; --check only looks."),
