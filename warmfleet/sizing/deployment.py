@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from warmfleet.sizing.demand import Demand
 from warmfleet.sizing.replicas import Replicas, replicas_for, spare_replicas
@@ -62,6 +63,7 @@ def deploy(
         promise: what callers are promised.
     """
 
+    @cache
     def service_with(replicas: float) -> Service:
         share = [replace(demand, rate=demand.rate / replicas) for demand in demands]
         return service_of(share, roofline, streams)
