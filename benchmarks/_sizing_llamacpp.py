@@ -7,9 +7,11 @@ from _sizing_rows import GIB, MIB, RULE_OF_THUMB, Row, Sized, number, subject_of
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.sizing.kv_cache import kv_bytes
 from warmfleet.sizing.llamacpp import cache_window
+from warmfleet.sizing.precision import PRECISIONS
 from warmfleet.sizing.weights import weights_bytes
 
 _NAIVE_BYTES = 2
+_AS_GGUF = {"bf16": "f16", "fp16": "f16"}
 _NEW_CACHE = 13194
 """The pull request of ggml-org/llama.cpp from which layers with a window keep no more than it, and
 encoders nothing; issues have numbers of the same sequence and tell how old an engine was."""
@@ -23,8 +25,9 @@ def weights(row: Row) -> Sized | None:
     parameters = (number(row, "params_b") or 0) * 1e9 or None
     subject = subject_of(row["model"], row["quant"], parameters=parameters)
     shape = _as_in_file(subject.model.architecture, parameters)
+    precision = PRECISIONS[_AS_GGUF.get(subject.precision.id, subject.precision.id)]
     naive = subject.naive_bytes / GIB
-    planner = weights_bytes(shape, subject.precision) / GIB
+    planner = weights_bytes(shape, precision) / GIB
     return Sized(
         "llamacpp_weights",
         subject.precision.id,

@@ -22,6 +22,8 @@ from warmfleet.sizing.vllm_settings import parse_version, vllm_memory
 from warmfleet.sizing.weights import stage_weights_bytes
 
 _SMALLEST_SHARE = 0.1
+_COUNTS_WINDOWS = (0, 20)
+"""Until then the logged tokens are as if every layer kept all (vllm-project/vllm pull 40694)."""
 _RECURRENT = {"jamba", "qwen3_next", "mamba", "falcon_mamba"}
 
 
@@ -72,6 +74,9 @@ def kv_tokens(row: Row) -> Sized | None:
         shape, kv_dtype=engine.kv_dtype, tensor_parallel=tensor, latent=engine.latent
     )
     token /= pipeline
+    tokens = found.kv_room / token
+    if shape.windowed_layers and _version(row) >= _COUNTS_WINDOWS:
+        tokens = found.kv_capacity_tokens
     naive_token = kv_bytes_per_token(shape, latent=False) / tensor / pipeline
     naive_weights = _naive_weights(row, subject)
     return Sized(
@@ -79,7 +84,7 @@ def kv_tokens(row: Row) -> Sized | None:
         subject.group,
         row["model"],
         logged_tokens or (logged_gib or 0) * GIB / token,
-        found.kv_room / token,
+        tokens,
         (found.budget - naive_weights) / naive_token,
         (found.budget - naive_weights * RULE_OF_THUMB) / naive_token,
     )
@@ -91,12 +96,9 @@ def _settings(row: Row, longest: int) -> tuple[Gpu, EngineMemory, int]:
     Raises:
         CannotSizeError: the row does not say what they follow from.
     """
-    utilisation, version = number(row, "gpu_memory_utilization"), parse_version(row["vllm_version"])
+    utilisation, version = number(row, "gpu_memory_utilization"), _version(row)
     if utilisation is None:
         msg = "utilisation not stated"
-        raise CannotSizeError(msg)
-    if version is None:
-        msg = "engine's version not stated"
         raise CannotSizeError(msg)
     if "unsloth" in (row["source"] + row["notes"]).lower():
         msg = "a patched engine, whose batch the caller sets"
@@ -116,6 +118,19 @@ def _settings(row: Row, longest: int) -> tuple[Gpu, EngineMemory, int]:
         kv_dtype="fp8" if row["kv_dtype"].startswith("fp8") else "auto",
     )
     return gpu, engine, length
+
+
+def _version(row: Row) -> tuple[int, int]:
+    """Return the engine's version.
+
+    Raises:
+        CannotSizeError: the row does not say it.
+    """
+    version = parse_version(row["vllm_version"])
+    if version is None:
+        msg = "engine's version not stated"
+        raise CannotSizeError(msg)
+    return version
 
 
 def _parallel(row: Row) -> tuple[int, int]:

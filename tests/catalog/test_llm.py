@@ -22,8 +22,9 @@ def test_parameters_are_those_of_the_shape(model: Model) -> None:
     shape = model.architecture
     parts = parts_of(shape)
 
-    assert sum(vars(parts).values()) == shape.parameters
-    assert shape.family in UNLIKE or parts.other <= 0.01 * shape.parameters
+    counts = [count for name, count in vars(parts).items() if name != "plain"]
+    assert sum(counts) == shape.parameters
+    assert shape.family in UNLIKE or parts.other <= 0.05 * shape.parameters
 
 
 @pytest.mark.parametrize("model", ROWS)

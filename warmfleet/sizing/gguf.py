@@ -5,6 +5,7 @@ from typing import Final
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.sizing.bits import Bits
 from warmfleet.sizing.gguf_mixtures import BLOCK, FALLBACK, MIXTURES, TYPE_BITS, Rules, always, the
+from warmfleet.sizing.parts import Parts
 
 __all__ = ["GGUF_TYPES", "gguf_bits"]
 
@@ -17,11 +18,12 @@ _EIGHT_EXPERTS = 8
 _SEVENTY_B_LAYERS, _SEVENTY_B_GROUPS = 80, 8
 _FUSED = {"phi2", "phi3", "falcon", "gpt_neox", "codeshell", "chatglm", "qwen", "mpt", "bloom"}
 _FUSED_VALUE: Final = {"q3_k_m": "q4_k", "q3_k_l": "q4_k", "q4_k_m": "q5_k", "q5_k_m": "q6_k"}
-_PLAIN_MATRICES, _GATED_MATRICES = 2, 3
+_NORMS = 0.05
+"""Of all parameters: more than that are layers, not norms, biases and positions."""
 
 
 def gguf_bits(
-    architecture: Architecture, mixture: str, *, feed_forward: int, one_width: bool = False
+    architecture: Architecture, mixture: str, parts: Parts, *, one_width: bool = False
 ) -> Bits:
     """Return the bits of a weight of each part in a file that llama.cpp wrote.
 
@@ -31,7 +33,7 @@ def gguf_bits(
     Args:
         architecture: the model.
         mixture: one of ``GGUF_TYPES``.
-        feed_forward: parameters of dense feed-forward blocks; they tell gated from plain ones.
+        parts: its parameters by what they are.
         one_width: queries, keys and values get rows of the widest type among them.
     """
     shape, (base, rules) = architecture, MIXTURES[mixture]
@@ -49,7 +51,7 @@ def gguf_bits(
     output = by_layer("output", shape.heads * shape.head_dim)
     up, down = _mean(by_layer("up")), _mean(by_layer("down", inner))
     expert_down = _mean(by_layer("down", moe.intermediate)) if moe else down
-    plain = feed_forward < (_PLAIN_MATRICES + 0.5) * shape.layers * hidden * inner and not moe
+    norms = parts.other < _NORMS * shape.parameters
     head = table("head", "q8_0" if base == "q8_0" or hidden % BLOCK else "q6_k")
     return Bits(
         embedding=head if shape.tied_embeddings else table("embedding", base),
@@ -58,9 +60,9 @@ def gguf_bits(
         keys_values=(_mean(key) + _mean(value)) / 2,
         latent=_mean(key),
         router=_F32,
-        feed_forward=(up + down) / _PLAIN_MATRICES if plain else (2 * up + down) / _GATED_MATRICES,
-        experts=(2 * up + expert_down) / _GATED_MATRICES,
-        other=TYPE_BITS[_that_divides(base, hidden)],
+        feed_forward=(up + down) / 2 if parts.plain else (2 * up + down) / 3,
+        experts=(2 * up + expert_down) / 3,
+        other=_F32 if norms else TYPE_BITS[_that_divides(base, hidden)],
     )
 
 

@@ -8,11 +8,12 @@ __all__ = ["Parts", "parts_of"]
 
 _MATRICES = 3
 """Gate, up and down projection."""
+_PLAIN_MATRICES = 2
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Numbers of parameters; together they are those of the text model."""
+    """Numbers of parameters, which together are those of the text model, and what they tell."""
 
     embedding: int
     head: int
@@ -29,14 +30,16 @@ class Parts:
     """Dense blocks and shared experts."""
     experts: int
     other: int
-    """Recurrent layers, and the few norms and biases."""
+    """Recurrent layers, and the few norms, biases and positions."""
+    plain: bool
+    """Feed-forward blocks have no gate."""
 
 
 def parts_of(architecture: Architecture) -> Parts:
     """Divide the parameters of a model.
 
     Embedding, attention, router and experts follow from the shape. What is left of all parameters
-    is feed-forward up to the width of gated blocks, so that plain ones need no case of their own.
+    tells whether feed-forward blocks are gated: they have three matrices then, and two if not.
     """
     shape = architecture
     embedding = shape.vocabulary * shape.hidden
@@ -54,7 +57,9 @@ def parts_of(architecture: Architecture) -> Parts:
         + router
     )
     rest = max(0, shape.parameters - known)
-    feed_forward = min(rest, _MATRICES * shape.hidden * _widths(shape))
+    matrix = shape.hidden * _widths(shape)
+    plain = shape.experts is None and rest < (_PLAIN_MATRICES + 0.5) * matrix
+    feed_forward = min(rest, (_PLAIN_MATRICES if plain else _MATRICES) * matrix)
     return Parts(
         embedding=embedding,
         head=0 if shape.tied_embeddings else embedding,
@@ -65,6 +70,7 @@ def parts_of(architecture: Architecture) -> Parts:
         feed_forward=feed_forward,
         experts=experts,
         other=rest - feed_forward,
+        plain=plain,
     )
 
 

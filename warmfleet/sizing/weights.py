@@ -93,13 +93,8 @@ def bits_of(
 ) -> Bits:
     """Return what a weight of each part takes in this precision."""
     if precision.gguf:
-        feed_forward = parts_of(architecture).feed_forward
-        return gguf_bits(
-            architecture,
-            precision.id,
-            feed_forward=feed_forward,
-            one_width=engine == "vllm",
-        )
+        parts = parts_of(architecture)
+        return gguf_bits(architecture, precision.id, parts, one_width=engine == "vllm")
     linear = precision.linear_bits
     hidden = architecture.hidden
     padding = _padded(hidden, precision.expert_row_multiple) / hidden
