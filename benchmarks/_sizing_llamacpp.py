@@ -2,7 +2,7 @@
 
 import re
 
-from _sizing_rows import GIB, MIB, RULE_OF_THUMB, Row, Sized, number, subject_of
+from _sizing_rows import GIB, MIB, RULE_OF_THUMB, CannotSizeError, Row, Sized, number, subject_of
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.sizing.kv_cache import kv_bytes
@@ -42,8 +42,11 @@ def weights(row: Row) -> Sized | None:
 def kv(row: Row) -> Sized | None:
     """The cache of all layers."""
     truth, context = number(row, "kv_mib"), number(row, "ctx")
-    if truth is None or context is None:
+    if truth is None:
         return None
+    if context is None:
+        msg = "context not stated"
+        raise CannotSizeError(msg)
     parameters = (number(row, "params_b") or 0) * 1e9 or None
     # The cache does not depend on the mixture of the weights.
     subject = subject_of(row["model"], "", parameters=parameters)

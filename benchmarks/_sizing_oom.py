@@ -26,7 +26,8 @@ _NEWEST = (0, 10)
 def fits(row: Row) -> Sized | None:
     """1 where the setting starts with room for one request of its full length, 0 where not."""
     if row["fit"] not in {"yes", "no"}:
-        return None
+        msg = "neither yes nor no"
+        raise CannotSizeError(msg)
     subject = subject_of(row["model"], row["quantization"])
     shape = subject.model.architecture
     gpu = gpu_of(row["gpu"])

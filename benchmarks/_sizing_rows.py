@@ -113,7 +113,7 @@ def gpu_of(name: str, *, total_gib: float | None = None) -> Gpu:
     Raises:
         CannotSizeError: the row says neither card nor memory.
     """
-    text = re.sub(r"^\d+x ", "", re.sub(r"\(.*?\)", "", name)).strip()
+    text = re.sub(r"^\d+x | class\b|\(.*?\)", "", name).strip()
     if text and "+" not in text:
         try:
             gpu = find_gpu(text)

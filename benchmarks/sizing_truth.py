@@ -24,6 +24,8 @@ import _sizing_vllm
 from _figures import Figure, figure
 from _sizing_rows import CannotSizeError, NotSized, Row, Sized
 
+from warmfleet.errors import WarmfleetError
+
 DATA = Path(__file__).resolve().parent / "data"
 
 _KINDS: dict[str, dict[str, Callable[[Row], Sized | None]]] = {
@@ -96,7 +98,7 @@ def evaluate(files: Iterable[Path]) -> tuple[list[Sized], list[NotSized]]:
                 for metric, predict in _KINDS[kind].items():
                     try:
                         found = predict(filled)
-                    except CannotSizeError as error:
+                    except (CannotSizeError, WarmfleetError) as error:
                         not_sized.append(NotSized(metric, filled["model"], str(error)))
                         continue
                     if found is not None:

@@ -20,6 +20,9 @@ def test_a_program_never_has_more_than_the_card_shows() -> None:
         ("NVIDIA A100-SXM4-80GB", "a100-sxm-80"),
         ("A100 80GB PCIe", "a100-pcie-80"),
         ("H200", "h200-sxm"),
+        ("H100", "h100-sxm"),
+        ("NVIDIA RTX 4090 24GB", "rtx4090"),
+        ("AMD Instinct MI300X", "mi300x"),
         ("t4", "t4"),
     ],
 )
@@ -34,6 +37,11 @@ def test_half_precision_accumulation_is_faster_on_geforce_alone() -> None:
         if row.fp16_tflops and (row.fp16_half_accumulate_tflops or 0) > row.fp16_tflops
     }
     assert faster == {"rtx3090", "rtx4090", "rtx4090d", "rtx5090", "l40"}
+
+
+def test_memory_is_never_taken_from_the_name() -> None:
+    with pytest.raises(NameUnknownError):
+        find_gpu("RTX 4090 48GB")  # there is such a modified card
 
 
 def test_an_unknown_card_names_the_nearest_one() -> None:

@@ -68,7 +68,7 @@ def find_gpu(name: str) -> Gpu:
     """Return the accelerator of this id, name or NVML name, however it is written.
 
     A name that several cards share, such as ``A100`` or ``H100 80GB``, means the one that is
-    first in the catalog among those whose names have all of its words.
+    first in the catalog among those whose names and memory have all of its words.
 
     Raises:
         NameUnknownError: no accelerator has these words; the nearest one is named.
@@ -78,7 +78,7 @@ def find_gpu(name: str) -> Gpu:
     for row in rows:
         if any(wanted == _words(known) for known in _names(row)):
             return row
-    holding = [row for row in rows if wanted and any(wanted <= _words(n) for n in _names(row))]
+    holding = [row for row in rows if wanted and wanted <= _all_words(row)]
     if holding:
         return holding[0]
     known = {known: row.id for row in rows for known in _names(row)}
@@ -89,6 +89,10 @@ def find_gpu(name: str) -> Gpu:
 
 def _names(row: Gpu) -> list[str]:
     return [row.id, row.name, *([row.nvml_name] if row.nvml_name else [])]
+
+
+def _all_words(row: Gpu) -> frozenset[str]:
+    return frozenset({f"{row.memory_gb}gb"}.union(*map(_words, _names(row))))
 
 
 def _words(name: str) -> frozenset[str]:
