@@ -93,3 +93,40 @@ def test_counted_parameters_go_before_computed_ones() -> None:
 
     assert (shape.parameters, shape.other_parameters) == (30_532_122_624, 7)
     assert shape.active_parameters == 3_353_032_704
+
+
+FIELDS = sorted(
+    {name for case in PUBLISHED for name in case["config"]}
+    | set(DIALECTS)
+    | {"attn_layer_indices", "block_types", "linear_attn_config", "mlp_layer_types", "moe_layers"}
+)
+STRANGE = [
+    None, True, -1, 0, 1, 7, 1.5, 10**18, float("inf"), "", "x", "auto", [], [1], ["a"], [[1]],
+    [{}], {}, {"a": 1}, {"weights": 5}, {"full_attn_layers": ["x"]}, {"quant_method": []},
+    {"quant_method": "modelopt", "quantization": 5}, {"rope_type": [], "factor": 2},
+    {"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": "x"}}}},
+    {"type": "yarn", "factor": 2, "original_max_position_embeddings": "z"},
+]  # fmt: skip
+BASES = ["nvidia/Nemotron-H-8B-Base-8K", "deepseek-ai/DeepSeek-V3"]
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.timeout(20)
+def test_a_strange_value_gets_one_line_at_most(base: str) -> None:
+    config = next(case["config"] for case in PUBLISHED if case["name"] == base)
+    refused = []
+    for name in FIELDS:
+        for value in STRANGE:
+            try:
+                parse_config(config | {name: value})
+            except ValueError as error:  # and no other
+                refused.append(str(error))
+    assert len(refused) > 100
+    assert [said for said in refused if "\n" in said] == []
+    odd = [said for said in refused if "; needed " not in said]
+    assert [said for said in odd if not said.startswith("config.json: ")] == []
+
+
+def test_more_layers_than_a_list_should_hold_are_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="needed a whole number from 1 to 10000"):
+        parse_config(LLAMA | {"num_hidden_layers": 10**9, "sliding_window": 4096})

@@ -51,8 +51,7 @@ def _shared(fields: Fields, model_type: str, width: int) -> int:
 
 def _layers(fields: Fields, layers: int) -> int:
     """Count the layers that have experts."""
-    pattern = fields.first("hybrid_override_pattern", "mlp_layer_types", "layers_block_type")
-    words = [str(word) for word in pattern or ()]
+    words = fields.words("hybrid_override_pattern", "mlp_layer_types", "layers_block_type")
     if {"E", "moe", "sparse"} & set(words):
         return sum(word in {"E", "moe", "sparse"} for word in words)
     if (listed := fields.items("moe_layers")) is not None:

@@ -91,7 +91,7 @@ class Fields:
         """Return the value of the first of several fields that is there."""
         return next((value for name in names if (value := self.get(name)) is not None), None)
 
-    def number(self, name: str, *, least: int = 1) -> int | None:
+    def number(self, name: str, *, least: int = 1, most: int = _MOST) -> int | None:
         """Return a whole number, None when it is missing.
 
         Raises:
@@ -104,21 +104,21 @@ class Fields:
             value = value[0]  # one entry a layer, all the same
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= _MOST:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             msg = (
-                f"{self.written(name)}: found {shown(value)}; needed a whole number of at least "
-                f"{least}"
+                f"{self.written(name)}: found {shown(value)}; needed a whole number from {least} "
+                f"to {most}"
             )
             raise ValueError(msg)
         return value
 
-    def needed(self, name: str) -> int:
+    def needed(self, name: str, *, most: int = _MOST) -> int:
         """Return a whole number above zero that must be there.
 
         Raises:
             ValueError: missing, or another value; the field and its other names are named.
         """
-        value = self.number(name)
+        value = self.number(name, most=most)
         if value is None:
             others = DIALECTS.get(name, ())
             also = f" (or {', '.join(others)})" if others else ""
@@ -139,16 +139,33 @@ class Fields:
         return value
 
     def items(self, name: str) -> list[Any] | None:
-        """Return a list, None when it is missing.
+        """Return a list of numbers or words, None when it is missing.
 
         Raises:
             ValueError: another value; the field is named.
         """
         value = self.get(name)
-        if value is not None and not isinstance(value, list):
-            msg = f"{self.written(name)}: found {shown(value)}; needed a list"
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, int | str) for item in value):
+            msg = f"{self.written(name)}: found {shown(value)}; needed a list of numbers or words"
             raise ValueError(msg)
         return value
+
+    def words(self, *names: str) -> list[str]:
+        """Return the entries of the first list, or the letters of a text, that is there; else none.
+
+        Raises:
+            ValueError: another value; the field is named.
+        """
+        for name in names:
+            value = self.get(name)
+            if isinstance(value, str | list):
+                return [str(word) for word in value]
+            if value is not None:
+                msg = f"{self.written(name)}: found {shown(value)}; needed a list"
+                raise ValueError(msg)
+        return []
 
     def part(self, name: str) -> "Fields":
         """Return the fields of a mapping inside; none when it is missing."""

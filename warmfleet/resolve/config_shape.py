@@ -7,7 +7,7 @@ from warmfleet.catalog.architecture import LatentAttention
 from warmfleet.resolve.config_experts import experts_of
 from warmfleet.resolve.config_fields import Fields
 from warmfleet.resolve.families import Family
-from warmfleet.resolve.layer_kinds import Layers, layers_of
+from warmfleet.resolve.layer_kinds import MOST_LAYERS, Layers, layers_of
 from warmfleet.resolve.parameters import Shape
 
 __all__ = ["shape_of"]
@@ -27,7 +27,8 @@ def shape_of(
     Raises:
         ValueError: a field is missing or contradicts another one; it is named.
     """
-    count, hidden = fields.needed("num_hidden_layers"), fields.needed("hidden_size")
+    count = fields.needed("num_hidden_layers", most=MOST_LAYERS)
+    hidden = fields.needed("hidden_size")
     heads = fields.needed("num_attention_heads")
     latent = _latent(fields)
     layers = layers_of(fields, model_type, count)

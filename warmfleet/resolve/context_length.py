@@ -48,7 +48,7 @@ def _each(rope: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _scaled(rope: Mapping[str, Any], stated: int) -> int:
-    kind = rope.get("rope_type") or rope.get("type") or "default"
+    kind = str(rope.get("rope_type") or rope.get("type") or "default")
     if kind in _INCLUDED:
         return stated
     factor = rope.get("factor", 1.0)

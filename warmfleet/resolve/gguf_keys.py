@@ -1,11 +1,14 @@
 """Numbers in the head of a GGUF file, by key below its architecture."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from inference_app.problems import shown
 
 __all__ = ["GgufKeys"]
+
+_MOST: Final = 10**9
+"""Above any size of a model's shape."""
 
 
 class GgufKeys:
@@ -19,22 +22,22 @@ class GgufKeys:
         """Return the value of a key, None when it is missing."""
         return self._values.get(f"{self.family}.{name}")
 
-    def number(self, name: str, *, least: int = 1) -> int | None:
+    def number(self, name: str, *, least: int = 1, most: int = _MOST) -> int | None:
         """Return a whole number, None when it is missing.
 
         Raises:
             ValueError: another value.
         """
         value = self.get(name)
-        return None if value is None else self._whole(name, value, least)
+        return None if value is None else self._whole(name, value, least, most)
 
-    def needed(self, name: str) -> int:
+    def needed(self, name: str, *, most: int = _MOST) -> int:
         """Return a whole number above zero that must be there.
 
         Raises:
             ValueError: missing, or another value.
         """
-        value = self.number(name)
+        value = self.number(name, most=most)
         if value is None:
             msg = f"{self.family}.{name}: missing; needed a whole number above zero"
             raise ValueError(msg)
@@ -68,11 +71,11 @@ class GgufKeys:
             raise ValueError(msg)
         return found.pop() if found else None
 
-    def _whole(self, name: str, value: Any, least: int) -> int:
-        if isinstance(value, float) or not isinstance(value, int) or not least <= value < 2**31:
+    def _whole(self, name: str, value: Any, least: int, most: int = _MOST) -> int:
+        if isinstance(value, float) or not isinstance(value, int) or not least <= value <= most:
             msg = (
-                f"{self.family}.{name}: found {shown(value)}; needed a whole number of at least "
-                f"{least}"
+                f"{self.family}.{name}: found {shown(value)}; needed a whole number from {least} "
+                f"to {most}"
             )
             raise ValueError(msg)
         return int(value)

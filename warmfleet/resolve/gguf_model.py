@@ -14,6 +14,7 @@ from inference_app.problems import shown
 from warmfleet.catalog.architecture import Architecture, Experts, LatentAttention
 from warmfleet.resolve.gguf_keys import GgufKeys
 from warmfleet.resolve.gguf_layers import gguf_layers
+from warmfleet.resolve.layer_kinds import MOST_LAYERS
 
 __all__ = ["GgufModel", "parse_gguf"]
 
@@ -58,7 +59,8 @@ def parse_gguf(heads: Sequence[GgufHead]) -> GgufModel:
         msg = f"general.architecture: found {found}; needed that of a language model"
         raise ValueError(msg)
     keys = GgufKeys(family, values)
-    layers = keys.needed("block_count") - (keys.number("nextn_predict_layers", least=0) or 0)
+    blocks = keys.needed("block_count", most=MOST_LAYERS)
+    layers = blocks - (keys.number("nextn_predict_layers", least=0) or 0)
     # Layers beyond the last guess tokens ahead; engines load them only when asked to.
     tensors = [
         tensor for tensor in chain.from_iterable(head.tensors for head in heads)

@@ -3,12 +3,16 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Final, Literal
 
 from inference_app.problems import shown
 from warmfleet.resolve.config_fields import Fields
 
-__all__ = ["LayerKind", "Layers", "layers_of"]
+__all__ = ["MOST_LAYERS", "LayerKind", "Layers", "layers_of"]
+
+MOST_LAYERS: Final = 10_000
+"""There is a list of them: more would be a mistake, or an attack."""
 
 LayerKind = Literal["full", "window", "none"]
 
@@ -88,11 +92,11 @@ def _kinds(fields: Fields, model_type: str, count: int) -> list[LayerKind]:
         if said is not None:
             return _listed(name, said, count)
     if (repeated := fields.items("block_types")) is not None:
-        named = (repeated * count)[:count]
+        named = islice(cycle(repeated), count)
         # Griffin's attention is local.
         return ["window" if word == "attention" else "none" for word in named]
     if (linear := fields.part("linear_attn_config").items("full_attn_layers")) is not None:
-        return _at(count, {int(index) - 1 for index in linear}, "none")
+        return _at(count, {index - 1 for index in linear if isinstance(index, int)}, "none")
     for name in ("attn_layer_indices", "full_attn_idxs"):
         if (indices := fields.items(name)) is not None:
             return _at(count, set(indices), "none")
@@ -113,7 +117,7 @@ def _windowed(fields: Fields, count: int) -> list[LayerKind]:
         return _chunked(fields, count)
     pattern = fields.get("sliding_window_pattern")
     if isinstance(pattern, str) and pattern:
-        kinds = _listed("sliding_window_pattern", list(pattern) * count, count, cut=True)
+        kinds = _listed("sliding_window_pattern", list(islice(cycle(pattern), count)), count)
         return [*kinds[:-1], "full"]
     every = fields.number("sliding_window_pattern", least=0)
     if every:
@@ -136,18 +140,18 @@ def _chunked(fields: Fields, count: int) -> list[LayerKind]:
 def _window(fields: Fields) -> int | None:
     if fields.flag("use_sliding_window") is False:
         return None
-    # 0 and -1 say that there is none.
     for name in (*_WINDOWS, "attention_chunk_size"):
-        if fields.get(name) is not None and fields.get(name) not in {0, -1}:
-            return fields.number(name)
+        found = fields.number(name, least=-1)
+        if found is not None and found > 0:  # 0 and -1 say that there is none
+            return found
     return None
 
 
-def _listed(name: str, said: object, count: int, *, cut: bool = False) -> list[LayerKind]:
+def _listed(name: str, said: object, count: int) -> list[LayerKind]:
     if not isinstance(said, str | list):
         msg = f"{name}: found {shown(said)}; needed a list of the kinds of layers"
         raise ValueError(msg)
-    words: Sequence[object] = said[:count] if cut else said
+    words: Sequence[object] = said
     if len(words) != count:
         msg = f"{name}: found {len(words)} entries; needed num_hidden_layers, {count}"
         raise ValueError(msg)
@@ -164,5 +168,5 @@ def _at(count: int, full: set[int], rest: LayerKind) -> list[LayerKind]:
 
 def _alone(fields: Fields) -> int:
     """Count layers that are a feed-forward block alone, where such blocks are layers."""
-    pattern = fields.first("hybrid_override_pattern", "layers_block_type", "layer_types")
-    return sum(str(word) in {"-", "E", "mlp", "moe"} for word in pattern or ())
+    words = fields.words("hybrid_override_pattern", "layers_block_type", "layer_types")
+    return sum(word in {"-", "E", "mlp", "moe"} for word in words)

@@ -55,25 +55,22 @@ def _kimi_delta(fields: Fields, hidden: int) -> int:
 
 
 def _mamba2(fields: Fields, hidden: int) -> int:
-    heads = next(
-        count
-        for name in ("mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
-        if (count := fields.number(name)) is not None
-    )
+    heads = _first(fields, "mamba_n_heads", "mamba_num_heads", "n_mamba_heads")
+    if heads is None:
+        heads = fields.needed("mamba_num_heads")
     width = fields.number("mamba_d_ssm")
     if width is None:
-        each = fields.first("mamba_d_head", "mamba_head_dim", "mamba_headdim")
-        expand = fields.first("mamba_expand", "expand") or 2
-        width = heads * each if isinstance(each, int) else int(expand * hidden)
-    groups = fields.first("mamba_n_groups", "n_groups", "mamba_ngroups") or 1
-    state = fields.first("mamba_d_state", "ssm_state_size") or 128
-    return hidden * (2 * width + 2 * int(groups) * int(state) + heads) + width * hidden
+        each = _first(fields, "mamba_d_head", "mamba_head_dim", "mamba_headdim")
+        width = heads * each if each else (_first(fields, "mamba_expand", "expand") or 2) * hidden
+    groups = _first(fields, "mamba_n_groups", "n_groups", "mamba_ngroups") or 1
+    state = _first(fields, "mamba_d_state", "ssm_state_size") or 128
+    return hidden * (2 * width + 2 * groups * state + heads) + width * hidden
 
 
 def _mamba(fields: Fields, hidden: int) -> int:
-    width = int(fields.first("mamba_expand", "expand") or 2) * hidden
+    width = (_first(fields, "mamba_expand", "expand") or 2) * hidden
     state = fields.number("mamba_d_state") or 16
-    stated = fields.get("mamba_dt_rank")
+    stated = fields.get("mamba_dt_rank")  # a number, or auto
     rank = stated if isinstance(stated, int) else -(-hidden // 16)
     return 3 * hidden * width + width * (2 * rank + 3 * state)
 
@@ -90,3 +87,11 @@ def _lightning(fields: Fields, hidden: int) -> int:
 
 def _short_convolution(_: Fields, hidden: int) -> int:
     return 4 * hidden * hidden
+
+
+def _first(fields: Fields, *names: str) -> int | None:
+    """Return the number of the first field that is there and is one: some say ``auto``."""
+    for name in names:
+        if isinstance(fields.get(name), int):
+            return fields.number(name)
+    return None

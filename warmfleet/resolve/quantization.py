@@ -77,12 +77,15 @@ def precision_of(config: Mapping[str, Any], text: Fields) -> WeightsPrecision | 
 
 def _quantized(holder: str, said: Fields) -> WeightsPrecision:
     method = said.get("quant_method")
+    if method is not None and not isinstance(method, str):
+        msg = f"{holder}.quant_method: found {shown(method)}; needed {_READ}"
+        raise ValueError(msg)
     if method is None and (said.get("load_in_4bit") or said.get("load_in_8bit")):
         method = "bitsandbytes"  # configs of 2023 do not name it
     if method in _METHODS:
         return WeightsPrecision(_METHODS[method])
     if method in {"awq", "gptq", "auto-round", "gptq_marlin", "awq_marlin"}:
-        return _grouped(holder, said, str(method))
+        return _grouped(holder, said, method)
     if method == "bitsandbytes":
         return WeightsPrecision("nf4" if said.get("load_in_4bit") else "int8")
     if method in {"compressed-tensors", "sparseml"}:
