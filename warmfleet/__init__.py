@@ -1,7 +1,13 @@
 """Warmfleet: from a description of an inference workload to a warm endpoint."""
 
-from importlib.metadata import version
-
 __all__ = ["__version__"]
 
-__version__ = version("warmfleet")
+
+def __getattr__(name: str) -> str:
+    """Look the version up when it is asked for: no command must wait for that."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("warmfleet")
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from warmfleet.catalog.load import load_catalog
+from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.lock import dump_plan
 from warmfleet.plan.models import FleetPlan
 from warmfleet.plan.planner import plan_fleet
@@ -17,11 +18,10 @@ from warmfleet.spec.models import FleetSpec
 
 
 class Planning:
-    """Plans base.yaml with some fields changed."""
+    """Plans a base, the lab's if no other is named, with some fields changed."""
 
-    base = Path(__file__).with_name("base.yaml")
-
-    def __init__(self) -> None:
+    def __init__(self, base: str = "base.yaml") -> None:
+        self.base = Path(__file__).with_name(base)
         self.document = read_document(self.base)
 
     def changed(self, changes: dict[str, Any]) -> Document:
@@ -41,12 +41,12 @@ class Planning:
     def spec(self, changes: dict[str, Any]) -> FleetSpec:
         return parse_spec(self.changed(changes))
 
-    def plan(self, changes: dict[str, Any] | None = None) -> FleetPlan:
+    def plan(self, changes: dict[str, Any] | None = None) -> Any:
         spec, catalog = self.spec(changes or {}), load_catalog()
         return plan_fleet(spec, resolve(spec, catalog, root=self.base.parent), catalog)
 
     @staticmethod
-    def dumped(plan: FleetPlan) -> Any:
+    def dumped(plan: FleetPlan | GpuFleetPlan) -> Any:
         return json.loads(dump_plan(plan))
 
     @staticmethod
@@ -59,6 +59,12 @@ class Planning:
 @pytest.fixture(scope="session")
 def planning() -> Planning:
     return Planning()
+
+
+@pytest.fixture(scope="session")
+def servers() -> Planning:
+    """Plans GPU servers."""
+    return Planning("baremetal.yaml")
 
 
 def _parts(field: str) -> list[str | int]:

@@ -9,14 +9,15 @@ from warmfleet.errors import PlanRefusedError, SpecError
 from warmfleet.plan import lock
 
 CASES = [
-    pytest.param(case, id=f"{path.stem}: {case['name']}")
+    pytest.param(path.stem, case, id=f"{path.stem}: {case['name']}")
     for path in sorted((Path(__file__).parent / "cases").glob("*.yaml"))
     for case in yaml.safe_load(path.read_text())
 ]
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_case(case, planning, monkeypatch) -> None:
+@pytest.mark.parametrize(("stem", "case"), CASES)
+def test_case(stem, case, planning, servers, monkeypatch) -> None:
+    planning = servers if stem == "baremetal" else planning
     document = planning.changed(case.get("set", {}))
     monkeypatch.setattr(lock, "read_document", lambda _: document)
 

@@ -26,6 +26,9 @@ def _inputs(
         published="bf16",
         layout=layout,
         memory=memory,
+        places=16,
+        shared_bytes=None,
+        context=8192,
         fit=fit(QWEN, kind, layout, memory, context=8192, concurrency=12),
         peak_tokens_per_s=900,
         peak_prompt_tokens_per_s=3000,
@@ -98,7 +101,7 @@ def test_the_arguments_of_llamacpp_hold_a_full_context_for_each_slot() -> None:
     plan = plan_engine(_inputs(memory=memory, precision="q4_k_m")).plan
 
     assert isinstance(plan, LlamacppPlan)
-    assert (plan.parallel, plan.ctx_size, plan.ubatch_size) == (12, 12 * 8192, 512)
+    assert (plan.parallel, plan.ctx_size, plan.ubatch_size) == (16, 16 * 8192, 512)
     assert (plan.cache_type_k, plan.cache_type_v, plan.flash_attn) == ("q8_0", "q8_0", True)
 
 
@@ -112,3 +115,12 @@ def test_every_choice_is_the_value_of_its_argument_with_reason_and_source(engine
         assert getattr(planned.plan, decision.field.rpartition(".")[2]) == decision.value
         assert decision.reason
         assert decision.source
+
+
+def test_an_engine_that_shares_its_card_takes_what_it_needs_and_no_more() -> None:
+    inputs = _inputs("l40s", shared_bytes=8 * 2**30)
+
+    share = _vllm(inputs).gpu_memory_utilization
+
+    needed = 8 * 2**30 / inputs.fit.total
+    assert needed <= share < needed + 0.01

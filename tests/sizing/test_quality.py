@@ -46,7 +46,7 @@ def test_below_eight_bit_exact_tasks_need_consent(task: str) -> None:
     with pytest.raises(PlanRefusedError, match="nearest: accept_quality_loss: true") as refused:
         _choose(task, 5)
 
-    assert "awq would" in str(refused.value)
+    assert "awq fits" in str(refused.value)
     assert "published: " in str(refused.value)
     assert _choose(task, 5, accept_quality_loss=True).precision == AWQ
 
@@ -73,7 +73,7 @@ def test_models_published_in_four_bit_need_no_consent() -> None:
 
 
 def test_six_bit_is_below_eight() -> None:
-    with pytest.raises(PlanRefusedError, match="q6_k would"):
+    with pytest.raises(PlanRefusedError, match="q6_k fits"):
         _choose("extraction", 7, offered=(Q8, Q6))
 
 

@@ -44,6 +44,8 @@ def test_busy_replicas_are_the_time_that_the_requests_of_a_second_take() -> None
         (4, 0.999, 1),  # 0.99902
         (5, 0.999, 2),  # one away of six: 0.99854
         (50, 0.999, 4),
+        (1000, 0.999, 21),  # ways to choose are beyond a float here
+        (100_000, 0.999, 1110),
     ],
 )
 def test_spares_keep_enough_up(carry: int, availability: float, spare: int) -> None:

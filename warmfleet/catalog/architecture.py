@@ -8,7 +8,7 @@ __all__ = ["Architecture", "Experts", "LatentAttention"]
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class LatentAttention(_Shape):

@@ -33,7 +33,7 @@ Text = Annotated[str, Field(min_length=1), BeforeValidator(lambda text: str(text
 class Row(BaseModel):
     """A fact with its source."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     source: Text = Field(description="where the facts of this row come from")
 
@@ -93,7 +93,7 @@ class Rates(Row):
 class HostSize(BaseModel):
     """Limits of one container."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     cpus: float = Field(gt=0)
     memory_mb: int = Field(gt=0)
@@ -187,7 +187,7 @@ class RttModel(Row):
 class Catalog(BaseModel):
     """All rows; ``version`` changes whenever any of them does."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     version: str
     models: tuple[Model, ...]

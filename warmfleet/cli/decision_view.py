@@ -63,6 +63,8 @@ def decisions_of(decisions: Sequence[Decision], field: str) -> list[Decision]:
 
 
 def _value(decision: Decision) -> str:
+    if decision.field.endswith("_bytes") and isinstance(decision.value, int):
+        return f"{decision.value / 2**30:.1f} GiB"
     if isinstance(decision.value, list):
         return escape("\n".join(str(item) for item in decision.value))
     if isinstance(decision.value, float):

@@ -41,13 +41,16 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
 
 def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("servers", "count", "cards of each", "models"):
+    for column in ("servers", "count", "cards of each", "replicas on each"):
         table.add_column(column, justify="right" if column == "count" else "left")
     for group in groups:
         named = ", ".join(group.servers[:3]) + (", ..." if len(group.servers) > 3 else "")
         what = f"leased: {named}" if group.servers else f"to rent: {group.name}"
         cards = f"{group.gpus} x {group.card}"
-        table.add_row(escape(what), str(group.count), escape(cards), ", ".join(group.models))
+        on_each = ", ".join(
+            f"{place.model} (card {' '.join(map(str, place.cards))})" for place in group.replicas
+        )
+        table.add_row(escape(what), str(group.count), escape(cards), on_each)
     return table
 
 
@@ -55,7 +58,7 @@ def _title(model: GpuModelPlan) -> str:
     cards = model.cards
     spare = f", {model.spare} of them to spare" if model.spare else ""
     return (
-        f"[bold]{escape(model.name)}[/bold]: {escape(model.weights.name)} in {model.precision} on "
+        f"[bold]{escape(model.name)}[/bold]: {escape(model.facts.name)} in {model.precision} on "
         f"{model.engine.kind}, {model.replicas} replicas{spare}, each on {cards.count} x "
         f"{escape(cards.name)}"
     )
@@ -73,18 +76,20 @@ def _memory(memory: MemoryPlan) -> str:
     return (
         f"  memory   {named} = {_gib(memory.budget_bytes)} GiB, of {_gib(memory.total_bytes)} on a "
         "card\n"
-        f"  at most  {memory.largest_concurrency} requests of the full context at a time, or "
-        f"{memory.largest_context} tokens in each of those planned"
+        f"  planned  {_requests(memory.planned_requests)} of {memory.planned_tokens} tokens at a "
+        f"time; at most {_requests(memory.largest_concurrency)} of the whole context"
     )
 
 
 def _speed(model: GpuModelPlan) -> str:
     speed = model.throughput
+    answers = most = ""
+    if speed.ceiling_tokens_per_s:
+        answers = f", then {speed.stream_tokens_per_s:.0f} tokens/s a stream"
+        most = f", {speed.ceiling_tokens_per_s:.0f} tokens/s"
     return (
-        f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95), then "
-        f"{speed.stream_tokens_per_s:.0f} tokens/s a stream; a replica at most "
-        f"{speed.ceiling_qps:.3g} requests/s, {speed.ceiling_tokens_per_s:.0f} tokens/s "
-        f"(+-{speed.error_pct:.0f} %)"
+        f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95){answers}; a replica at "
+        f"most {speed.ceiling_qps:.3g} requests/s{most} (median error {speed.error_pct:.0f} %)"
     )
 
 
@@ -100,6 +105,10 @@ def _refused(model: GpuModelPlan) -> Table:
     if (more := len(model.refused) - _REFUSED_SHOWN) > 0:
         table.add_row(f"  and {more} more", "", "", "see --json")
     return table
+
+
+def _requests(count: int) -> str:
+    return f"{count} request{'s' if count > 1 else ''}"
 
 
 def _gib(size: int) -> str:

@@ -23,9 +23,16 @@ __all__ = ["plan"]
 @click.option("--check", is_flag=True, help="Exit 3 when plans/ENV.json is stale.")
 @click.option("--explain", metavar="FIELD", help="Show one choice: its numbers and their source.")
 @click.option("--markdown", is_flag=True, help="Print a page for a pull request.")
+@click.option("--refresh", is_flag=True, help="Ask hubs again; else the lock's facts hold.")
 @json_option
 def plan(
-    target: str, write: bool, check: bool, explain: str | None, markdown: bool, as_json: bool
+    target: str,
+    write: bool,
+    check: bool,
+    explain: str | None,
+    markdown: bool,
+    refresh: bool,
+    as_json: bool,
 ) -> None:
     """Plan TARGET, an environment of the project or a spec file (default: lab).
 
@@ -39,14 +46,17 @@ def plan(
     if markdown and (as_json or explain):
         msg = "--markdown is a form of its own: leave out --json and --explain"
         raise click.UsageError(msg, click.get_current_context())
+    if refresh and check:
+        msg = "--check compares with the lock's facts: leave out --refresh"
+        raise click.UsageError(msg, click.get_current_context())
     project, environment, spec = _where(target)
     if check:
         project, environment = _environment(project, environment, "--check")
         planned = lock.check_any_lock(project, environment)
     elif project is not None and environment is not None:
-        planned = lock.plan_environment(project, environment)
+        planned = lock.plan_environment(project, environment, refresh=refresh)
     else:
-        planned = lock.plan_spec_file(spec, root=spec.parent)
+        planned = lock.plan_spec_file(spec, root=spec.parent, refresh=refresh)
     if write:
         project, environment = _environment(project, environment, "--write")
         lock.write_lock(planned, project.plan_file(environment))

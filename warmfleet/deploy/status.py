@@ -60,11 +60,11 @@ def read_status(project: Project, environment: str) -> FleetStatus:
         PlanStaleError: its lock is missing or not readable.
     """
     project.spec_file(environment)
+    plan = read_lock(project.plan_file(environment))
     fleet = Workspace(project, environment).fleet()
     if fleet is None:
         msg = f"environment {environment!r} is not up; run `warmfleet up {environment}`"
         raise StackError(msg)
-    plan = read_lock(project.plan_file(environment))
     credentials = Credentials.ensure_for(project, plan)
     return status_of(plan, fleet, credentials)
 

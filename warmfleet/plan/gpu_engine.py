@@ -12,7 +12,7 @@ from warmfleet.sizing.engine_memory import EngineMemory
 from warmfleet.sizing.fit import Fit, Layout
 from warmfleet.sizing.precision import Precision
 
-__all__ = ["EngineInputs", "PlannedEngine", "plan_engine"]
+__all__ = ["EngineInputs", "PlannedEngine", "plan_engine", "quantized_while_loading", "share_of"]
 
 _BUSY_SHARE = 0.7
 """Of a front-end process: above it, streams wait for each other on its one core."""
@@ -40,6 +40,12 @@ class EngineInputs:
     """Precision of the weights in the source."""
     layout: Layout
     memory: EngineMemory
+    places: int
+    """Requests that one replica takes at a time."""
+    shared_bytes: int | None
+    """What the engine must have of a card that another engine is on, too; None: none is."""
+    context: int
+    """Tokens of the longest request."""
     fit: Fit
     peak_tokens_per_s: float
     """Answer tokens of one replica at its ceiling."""
@@ -69,15 +75,25 @@ def plan_engine(inputs: EngineInputs) -> PlannedEngine:
     return _vllm(inputs)
 
 
+def share_of(used_bytes: int, total_bytes: int) -> float:
+    """Return the utilisation that gives an engine so many bytes, in hundredths."""
+    return math.ceil(100 * used_bytes / total_bytes) / 100
+
+
+def quantized_while_loading(precision: Precision) -> bool:
+    """Does vLLM bring 16-bit weights to this precision by itself?"""
+    return precision.id in _WHILE_LOADING
+
+
 def _vllm(inputs: EngineInputs) -> PlannedEngine:
     layout, memory, fit = inputs.layout, inputs.memory, inputs.fit
     choices: dict[str, Choice[Scalar]] = {
-        "max_model_len": _context(fit),
+        "max_model_len": _context(inputs),
         "max_num_seqs": Choice(
-            memory.max_num_seqs,
-            f"{fit.concurrency} requests at a time at the peak of a second; more would take "
-            "memory from the cache, and wait at the gateway instead",
-            {"concurrency": fit.concurrency, "fit_at_full_context": fit.largest_concurrency},
+            inputs.places,
+            f"requests of {fit.context} tokens that the cache holds; {fit.concurrency} are in "
+            "flight in the busiest second, and what is more waits at the gateway",
+            {"in_flight_at_peak": fit.concurrency, "kv_capacity_tokens": fit.kv_capacity_tokens},
             _VLLM_ARGUMENTS,
         ),
         "max_num_batched_tokens": Choice(
@@ -87,13 +103,7 @@ def _vllm(inputs: EngineInputs) -> PlannedEngine:
             {"cuda_total_gib": layout.gpu.cuda_total_gib},
             _VLLM_TUNING,
         ),
-        "gpu_memory_utilization": Choice(
-            memory.utilisation,
-            f"of {_gib(fit.total)} GiB that a program may have; the rest is for CUDA graphs, "
-            f"{_gib(fit.graphs)} GiB, and for what else runs on the card",
-            {"total_gib": fit.total / 2**30, "graphs_gib": fit.graphs / 2**30},
-            _VLLM_ARGUMENTS,
-        ),
+        "gpu_memory_utilization": _utilisation(inputs),
         "tensor_parallel_size": _parallel(layout),
         "dtype": _dtype(layout),
         "kv_cache_dtype": Choice(
@@ -119,15 +129,16 @@ def _llamacpp(inputs: EngineInputs) -> PlannedEngine:
     kv_dtype = {"auto": "f16", "fp16": "f16"}.get(memory.kv_dtype, memory.kv_dtype)
     choices: dict[str, Choice[Scalar]] = {
         "parallel": Choice(
-            fit.concurrency,
-            f"{fit.concurrency} requests at a time at the peak of a second",
-            {"fit_at_full_context": fit.largest_concurrency},
+            inputs.places,
+            f"requests of the whole context that the cache holds; {fit.concurrency} are in flight "
+            "in the busiest second",
+            {"in_flight_at_peak": fit.concurrency},
             _LLAMACPP_ARGUMENTS,
         ),
         "ctx_size": Choice(
-            fit.context * fit.concurrency,
-            f"{fit.concurrency} slots share it: {fit.context} tokens for each",
-            {"context": fit.context, "slots": fit.concurrency},
+            inputs.context * inputs.places,
+            f"{inputs.places} slots share it: {inputs.context} tokens for each",
+            {"context": inputs.context, "slots": inputs.places},
             _LLAMACPP_ARGUMENTS,
         ),
         "ubatch_size": Choice(
@@ -151,8 +162,8 @@ def _llamacpp(inputs: EngineInputs) -> PlannedEngine:
         "threads_http": _preprocessing(inputs),
     }
     plan = LlamacppPlan(
-        parallel=fit.concurrency,
-        ctx_size=fit.context * fit.concurrency,
+        parallel=inputs.places,
+        ctx_size=inputs.context * inputs.places,
         batch_size=max(_LLAMACPP_BATCH, memory.max_batched_tokens),
         ubatch_size=memory.max_batched_tokens,
         n_gpu_layers=_ALL_LAYERS,
@@ -165,11 +176,31 @@ def _llamacpp(inputs: EngineInputs) -> PlannedEngine:
     return PlannedEngine(plan, choices)
 
 
-def _context(fit: Fit) -> Choice[Scalar]:
+def _utilisation(inputs: EngineInputs) -> Choice[Scalar]:
+    fit = inputs.fit
+    known = {"total_gib": fit.total / 2**30, "graphs_gib": fit.graphs / 2**30}
+    if (used := inputs.shared_bytes) is not None:
+        return Choice(
+            share_of(used, fit.total),
+            f"shares the card: {_gib(used)} of {_gib(fit.total)} GiB, for {inputs.places} requests "
+            "at a time or one of the whole context",
+            known | {"used_gib": used / 2**30},
+            _VLLM_ARGUMENTS,
+        )
     return Choice(
-        fit.context,
+        inputs.memory.utilisation,
+        f"of {_gib(fit.total)} GiB that a program may have; the rest is for CUDA graphs, "
+        f"{_gib(fit.graphs)} GiB, and for what else runs on the card",
+        known,
+        _VLLM_ARGUMENTS,
+    )
+
+
+def _context(inputs: EngineInputs) -> Choice[Scalar]:
+    return Choice(
+        inputs.context,
         "context of the spec: a longer request is refused at once instead of pushing others out",
-        {"fits_at_this_concurrency": fit.largest_context},
+        {"kv_capacity_tokens": inputs.fit.kv_capacity_tokens},
         _VLLM_ARGUMENTS,
     )
 

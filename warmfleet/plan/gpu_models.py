@@ -15,6 +15,7 @@ from warmfleet.plan.models import (
     WarmupPlan,
     start_outlives_warmup,
 )
+from warmfleet.resolve.model_facts import ModelFacts
 
 __all__ = [
     "CardsPlan",
@@ -26,23 +27,12 @@ __all__ = [
     "MemoryPlan",
     "QualityLossPlan",
     "RefusedOffer",
+    "ReplicaPlace",
     "ResidencyPlan",
     "ServerGroupPlan",
     "ThroughputPlan",
     "VllmPlan",
-    "WeightsPlan",
 ]
-
-
-class WeightsPlan(Plan):
-    """The weights that a replica loads."""
-
-    source: dict[str, str] = Field(description="as the spec names it")
-    name: str = Field(description="of the model, OWNER/NAME where it is known")
-    revision: str | None = Field(default=None, description="commit that the source gave")
-    format: str
-    published_precision: str = Field(description="of the weights in the source")
-    size_bytes: int | None = Field(default=None, gt=0, description="of all files, where known")
 
 
 class CardsPlan(Plan):
@@ -75,6 +65,8 @@ class MemoryPlan(Plan):
     non_torch_bytes: int = Field(ge=0)
     graph_bytes: int = Field(ge=0)
     headroom_bytes: int = Field(ge=0, description="left beside all of these")
+    planned_requests: int = Field(gt=0, description="at a time, in the busiest second")
+    planned_tokens: int = Field(gt=0, description="that each of them holds")
     kv_capacity_tokens: int = Field(ge=0, description="that the whole cache holds")
     largest_concurrency: int = Field(ge=1, description="requests of the full context at a time")
     largest_context: int = Field(ge=1, description="at the planned number of requests")
@@ -91,8 +83,10 @@ class ThroughputPlan(Plan):
     """Speed of one replica; ``error_pct`` is how far published measurements were off."""
 
     ttft_p95_s: float = Field(gt=0, description="to the first token at the planned load")
-    stream_tokens_per_s: float = Field(gt=0, description="of one stream at the planned load")
-    ceiling_tokens_per_s: float = Field(gt=0, description="answer tokens of all streams at most")
+    stream_tokens_per_s: float = Field(
+        ge=0, description="of one stream at the planned load; 0: the model only reads"
+    )
+    ceiling_tokens_per_s: float = Field(ge=0, description="answer tokens of all streams at most")
     ceiling_qps: float = Field(gt=0, description="requests of the callers' mix at most")
     error_pct: float = Field(ge=0)
 
@@ -101,7 +95,7 @@ class ResidencyPlan(Plan):
     """Whether the model stays on its cards, and what it costs where it does not."""
 
     kind: Literal["resident", "in_turn", "placeholder"]
-    load_s: float = Field(ge=0, description="from where the weights wait to the first token")
+    wait_s: float = Field(ge=0, description="of a request that finds another model in its place")
     host_memory_bytes: int = Field(ge=0, description="page cache or shared memory for the weights")
 
 
@@ -146,7 +140,7 @@ class GpuModelPlan(Plan):
 
     name: str = Field(description="name in the API")
     task: str
-    weights: WeightsPlan
+    facts: ModelFacts = Field(description="as resolved; planning again takes them from here")
     precision: str
     quality: list[QualityLossPlan]
     cards: CardsPlan
@@ -161,6 +155,13 @@ class GpuModelPlan(Plan):
     limits: LimitsPlan
 
 
+class ReplicaPlace(Plan):
+    """Where on its server a replica runs."""
+
+    model: str
+    cards: list[int] = Field(min_length=1, description="numbers of its cards, 0 is the first")
+
+
 class ServerGroupPlan(Plan):
     """Servers that are alike."""
 
@@ -169,7 +170,7 @@ class ServerGroupPlan(Plan):
     card: str = Field(description="its name")
     gpus: int = Field(gt=0, description="of each server")
     count: int = Field(gt=0, description="servers")
-    models: list[str]
+    replicas: list[ReplicaPlace] = Field(description="on each server")
     servers: list[str] = Field(description="names of leased servers; none: to be rented")
 
 

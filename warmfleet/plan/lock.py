@@ -1,7 +1,7 @@
 """The committed plan: read, write, and compare with what the spec gives now."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
 from warmfleet.project import Project
 from warmfleet.resolve.facts import resolve
+from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.spec.document import read_document
 from warmfleet.spec.load import located, parse_spec
 
@@ -43,8 +44,10 @@ _NAMED_FIELDS = 3
 """Differing fields that a message names; the rest is counted."""
 
 
-def plan_environment(project: Project, environment: str) -> AnyPlan:
-    """Plan one environment of the project from its spec.
+def plan_environment(project: Project, environment: str, *, refresh: bool = False) -> AnyPlan:
+    """Plan one environment of the project from its spec, with the facts that its lock has.
+
+    With ``refresh`` sources of weights are asked again instead.
 
     Raises:
         ProjectNotFoundError: no such environment.
@@ -52,15 +55,20 @@ def plan_environment(project: Project, environment: str) -> AnyPlan:
         PlanRefusedError: nothing satisfies it.
     """
     path = project.spec_file(environment)
-    plan = plan_spec_file(path, root=project.root)
+    known = _facts_of(project.plan_file(environment))
+    plan = plan_spec_file(path, root=project.root, known=known, refresh=refresh)
     if plan.environment != environment:
         said = f"name: found {plan.environment!r}; needed {environment!r}, the name of the file"
         raise SpecError(located(read_document(path), said))
     return plan
 
 
-def plan_spec_file(path: Path, *, root: Path) -> AnyPlan:
+def plan_spec_file(
+    path: Path, *, root: Path, known: Sequence[ModelFacts] = (), refresh: bool = False
+) -> AnyPlan:
     """Plan a spec file; relative paths in it start at ``root``.
+
+    ``known`` are facts of models from an earlier plan; ``refresh`` asks sources of weights again.
 
     Raises:
         SpecError: the spec is not valid, or names what is not known.
@@ -70,7 +78,8 @@ def plan_spec_file(path: Path, *, root: Path) -> AnyPlan:
     document = read_document(path)
     spec, catalog = parse_spec(document), load_catalog()
     try:
-        return plan_fleet(spec, resolve(spec, catalog, root=root), catalog)
+        facts = resolve(spec, catalog, root=root, known=known, refresh=refresh)
+        return plan_fleet(spec, facts, catalog)
     except (SpecError, SourceError, PlanRefusedError) as error:
         raise type(error)(located(document, str(error))) from error
 
@@ -171,6 +180,15 @@ def differing_fields(locked: AnyPlan, current: AnyPlan) -> Iterator[str]:
     late = ("spec_sha256", "catalog_version", "decisions")
     for key in sorted(old | new, key=lambda name: (name in late, name)):
         yield from _differences(key, old.get(key), new.get(key))
+
+
+def _facts_of(path: Path) -> tuple[ModelFacts, ...]:
+    """Return the facts of a lock; none where there is no lock that could be read."""
+    try:
+        plan = read_any_lock(path)
+    except PlanStaleError:
+        return ()
+    return tuple(m.facts for m in plan.models) if isinstance(plan, GpuFleetPlan) else ()
 
 
 def _to_be_brought_up(plan: AnyPlan) -> FleetPlan:

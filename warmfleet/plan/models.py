@@ -46,7 +46,7 @@ Scalar = str | int | float | bool
 class Plan(BaseModel):
     """A part of a plan."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class HostRole(StrEnum):

@@ -1,7 +1,6 @@
 """The planner: spec, facts and catalog in, plan out. No clock, network, random or environment."""
 
 from warmfleet.catalog.models import Catalog
-from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.lab import plan_lab
 from warmfleet.plan.models import FleetPlan
@@ -21,5 +20,6 @@ def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> FleetPlan | G
     """
     if isinstance(spec.placement, LabPlacement):
         return plan_lab(spec, spec.placement, facts, catalog)
-    msg = "placement.kind: GPU servers cannot be planned yet; nearest: lab"
-    raise PlanRefusedError(msg)
+    from warmfleet.plan.baremetal import plan_baremetal  # long tables: the lab must not wait
+
+    return plan_baremetal(spec, spec.placement, facts, catalog)

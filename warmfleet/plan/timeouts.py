@@ -66,7 +66,7 @@ RELATIONS = (
 class TimeoutChain(BaseModel):
     """All limits of the path client, proxy, service, engine, in seconds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     client_s: float = Field(gt=0, description="what clients should wait for a whole answer")
     proxy_read_s: float = Field(gt=0, description="silence that the proxy bears from a replica")

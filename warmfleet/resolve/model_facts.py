@@ -13,7 +13,7 @@ WeightsFormat = Literal["gguf", "safetensors", "pytorch"]
 
 
 class _Facts(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class FileFacts(_Facts):

@@ -108,8 +108,12 @@ class Offer:
 
     @property
     def comfortable(self) -> bool:
-        """Is a tenth of the budget free at the peak?"""
-        return self.fit.headroom >= COMFORTABLE_SHARE * self.fit.budget
+        """Is a tenth of the budget free beside a request of the whole context?
+
+        The load has no say: it is spread over replicas until it fits, and with it a layout would
+        turn from tight to comfortable and back.
+        """
+        return self.full.headroom >= COMFORTABLE_SHARE * self.full.budget
 
     @property
     def rent(self) -> float | None:
@@ -146,10 +150,10 @@ def offers(
     First the memory: weights, one request of the whole context, and the typical requests of the
     busiest second must fit. Then bandwidth and compute: the speed of an answer and the time to
     the first token must be kept by some number of replicas. What is left is ranked: comfortable
-    before tight, then by rent where the price of it is known. Where it is not, by what rents
-    follow: the least memory over all cards, the fewest cards, boards for games before those for
-    data centres of the same memory (they cost a fraction; general knowledge), the least
-    bandwidth that does, the least compute.
+    before tight, of the tight the largest, then by rent where the price of it is known. Where it
+    is not, by what rents follow: the least memory over all cards, the fewest cards, boards for
+    games before those for data centres of the same memory (they cost a fraction; general
+    knowledge), the least bandwidth that does, the least compute.
 
     Args:
         asked: the model with its load.
@@ -183,6 +187,7 @@ def _rank(offer: Offer) -> tuple[float, ...]:
     rent = offer.rent
     return (
         not offer.comfortable,
+        0.0 if offer.comfortable else -float(offer.layout.count * gpu.memory_gb),
         rent is None,
         rent or 0.0,
         offer.memory_gb,

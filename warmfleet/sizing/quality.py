@@ -72,7 +72,7 @@ def choose_precision(
             passed.append(f"{precision.id} does not fit ({reason})")
             continue
         if not accept_quality_loss and loses(task, precision, published):
-            said = "; ".join([*passed, f"{precision.id} would"])
+            said = "; ".join([*passed, f"{precision.id} fits"])
             msg = f"precision: {said}, but {_consent(task, precision, parameters)}"
             raise PlanRefusedError(msg)
         found = () if precision == published else quoted(task, precision, parameters)

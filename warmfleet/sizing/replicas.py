@@ -1,5 +1,6 @@
 """How many replicas carry a load, and how many more keep the promise while one is away."""
 
+import bisect
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,20 +101,36 @@ def spare_replicas(
     The fewest with which at least ``carry`` are up for the promised share of the time, if servers
     fail independently (binomial): one for small fleets at 99.9%, more for large ones.
     """
-    spare = 0
-    while _up_share(carry, carry + spare, server_availability) < availability - _ROUNDING:
-        spare += 1
-    return spare
+    most = 1
+
+    def enough(spare: int) -> bool:
+        return _up_share(carry, carry + spare, server_availability) >= availability - _ROUNDING
+
+    if enough(0):
+        return 0
+    while not enough(most):
+        most *= 2
+    return bisect.bisect_left(range(most + 1), True, key=enough)
 
 
 _ROUNDING = 1e-12
 
 
 def _up_share(needed: int, replicas: int, server_availability: float) -> float:
-    """Share of the time that at least so many of all replicas are up."""
-    down = 1 - server_availability
-    return sum(
-        math.comb(replicas, away) * down**away * server_availability ** (replicas - away)
+    """Share of the time that at least so many of all replicas are up.
+
+    By logarithms: of a thousand replicas the numbers of ways are beyond what a float holds.
+    """
+    up, down = math.log(server_availability), math.log1p(-server_availability)
+    all_ways = math.lgamma(replicas + 1)
+    return math.fsum(
+        math.exp(
+            all_ways
+            - math.lgamma(away + 1)
+            - math.lgamma(replicas - away + 1)
+            + away * down
+            + (replicas - away) * up
+        )
         for away in range(replicas - needed + 1)
     )
 

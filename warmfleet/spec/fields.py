@@ -15,7 +15,7 @@ class SpecModel(BaseModel):
     """A part of a spec."""
 
     # Strict: YAML has types, and `port: true` is a mistake rather than port 1.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 def bound(said: str) -> PydanticCustomError:

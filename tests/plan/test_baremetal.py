@@ -1,0 +1,80 @@
+"""Plans of GPU servers: what never falls with more load, and what every plan keeps."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warmfleet.errors import PlanRefusedError
+from warmfleet.plan.gpu_models import GpuFleetPlan
+
+LOADS = st.fixed_dictionaries(
+    {
+        "peak_qps": st.floats(0.001, 200),
+        "prompt_tokens": st.integers(1, 4000),
+        "output_tokens": st.integers(1, 1024),
+        "context": st.integers(5200, 32_000),
+    }
+)
+MORE = st.fixed_dictionaries(
+    {
+        "peak_qps": st.floats(1, 5),
+        "prompt_tokens": st.integers(0, 1000),
+        "output_tokens": st.integers(0, 500),
+        "context": st.integers(0, 20_000),
+    }
+)
+OFFERS = st.sampled_from(["1 x RTX 4090", "2 x L40S", "8 x H100 SXM5 80GB", None])
+
+
+def _changes(load, gpu, ttft) -> dict[str, object]:
+    caller = {
+        "name": "web", "stream": False, "peak_qps": float(load["peak_qps"]),
+        "prompt_tokens": load["prompt_tokens"], "output_tokens": load["output_tokens"],
+    }  # fmt: skip
+    return {
+        "traffic.callers": [caller],
+        "models.0.context": load["context"],
+        "models.0.max_output": 1100,
+        "models.0.precision": "bf16",
+        "placement.gpu": gpu,
+        "slo": {"availability": "99.9%"} | ({"ttft_p95": ttft} if ttft else {}),
+    }
+
+
+def _plan_or_none(servers, changes) -> GpuFleetPlan | None:
+    try:
+        return servers.plan(changes)
+    except PlanRefusedError:
+        return None
+
+
+@settings(max_examples=40, deadline=None)
+@given(load=LOADS, more=MORE, gpu=OFFERS, ttft=st.sampled_from([None, "2 s"]))
+def test_more_load_or_context_never_lowers_memory_or_replicas(
+    servers, load, more, gpu, ttft
+) -> None:
+    larger = {
+        "peak_qps": load["peak_qps"] * more["peak_qps"],
+        "prompt_tokens": load["prompt_tokens"] + more["prompt_tokens"],
+        "output_tokens": min(1024, load["output_tokens"] + more["output_tokens"]),
+        "context": min(32_768, load["context"] + more["context"]),
+    }
+    small = _plan_or_none(servers, _changes(load, gpu, ttft))
+    large = _plan_or_none(servers, _changes(larger, gpu, ttft))
+
+    if large is None:
+        return
+    assert small is not None, "less load was refused where more was not"
+    assert _memory_gb(small) <= _memory_gb(large)
+    if gpu == "1 x RTX 4090":  # one layout alone: else fewer replicas may have more cards each
+        assert small.models[0].replicas <= large.models[0].replicas
+    for name in ("committed_mbps", "burst_mbps"):
+        lines = [getattr(plan.sites[0].bandwidth, name) for plan in (small, large)]
+        assert lines == sorted(lines)
+
+
+def _memory_gb(plan: GpuFleetPlan) -> int:
+    return sum(
+        group.count * group.gpus * plan.models[0].memory.total_bytes
+        for site in plan.sites
+        for group in site.groups
+    )

@@ -1,0 +1,94 @@
+"""Specs as customers write them, and what a person would expect of their plans."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.plan.conftest import Planning
+from warmfleet.plan.gpu_models import GpuFleetPlan
+from warmfleet.plan.lock import plan_spec_file, read_any_lock, write_lock
+from warmfleet.plan.page import render_page
+
+FOLDER = Path(__file__).with_name("fleets")
+EXPECTED = yaml.safe_load(Path(__file__).with_name("fleets.yaml").read_text())
+PLANS = {name: plan_spec_file(FOLDER / f"{name}.yaml", root=FOLDER) for name in EXPECTED}
+
+
+def test_every_spec_has_its_outcome() -> None:
+    assert {path.stem for path in FOLDER.glob("*.yaml")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_outcome(name: str) -> None:
+    plan, expected = Planning.dumped(PLANS[name]), EXPECTED[name]
+    model = plan["models"][0]
+
+    assert expected["exact"] == {field: Planning.at(plan, field) for field in expected["exact"]}
+    for field, gib in expected["gib"].items():
+        assert model["memory"][field] / 2**30 == pytest.approx(gib, abs=0.1)
+    for field, value in expected["near"].items():
+        assert model["throughput"][field] == pytest.approx(value, rel=0.1)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_memory_adds_up_to_the_budget(name: str) -> None:
+    for model in PLANS[name].models:
+        memory = model.memory
+        parts = (
+            memory.weights_bytes + memory.kv_bytes + memory.activation_bytes
+            + memory.non_torch_bytes + memory.headroom_bytes
+        )  # fmt: skip
+        assert parts == pytest.approx(min(memory.budget_bytes, memory.total_bytes), rel=0.001)
+        assert memory.largest_concurrency >= 1
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_decision_is_about_a_field_has_its_value_and_a_source(name: str) -> None:
+    plan = Planning.dumped(PLANS[name])
+
+    for decision in plan["decisions"]:
+        found = Planning.at(plan, decision["field"])
+        if decision["field"].endswith("warmup.shapes"):
+            found = decision["value"]
+        assert (decision["field"], found) == (decision["field"], decision["value"])
+        assert decision["reason"]
+    explained = {item["field"] for item in plan["decisions"] if item["source"]}
+    for index in range(len(plan["models"])):
+        for field in ("precision", "cards.gpu", "memory.weights_bytes", "memory.kv_bytes",
+                      "memory.headroom_bytes", "throughput.ttft_p95_s", "replicas",
+                      "engine.max_num_seqs", "residency.kind"):  # fmt: skip
+            assert f"models[{index}].{field}" in explained
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_replicas_are_all_placed_each_on_cards_that_there_are(name: str) -> None:
+    plan = PLANS[name]
+    assert isinstance(plan, GpuFleetPlan)
+    placed = dict.fromkeys((model.name for model in plan.models), 0)
+    for group in plan.sites[0].groups:
+        for place in group.replicas:
+            placed[place.model] += group.count
+            assert set(place.cards) <= set(range(group.gpus))
+    assert placed == {model.name: model.replicas for model in plan.models}
+
+
+def test_a_lock_of_servers_is_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "three-models.json"
+    write_lock(PLANS["three-models"], path)
+
+    assert read_any_lock(path) == PLANS["three-models"]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_page_names_every_model_server_and_choice(name: str) -> None:
+    plan = PLANS[name]
+    page = render_page(plan)
+
+    for expected in (
+        *(f"| {model.name} |" for model in plan.models),
+        *(f"| {group.name} |" for group in plan.sites[0].groups),
+        *(f"| `{decision.field}` |" for decision in plan.decisions),
+    ):
+        assert expected in page
+    assert page == render_page(plan)

@@ -1,0 +1,223 @@
+"""Precision and cards of one model: the first that serve it, and by how much the others do not."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from warmfleet.catalog.gpu import Gpu
+from warmfleet.errors import PlanRefusedError
+from warmfleet.plan.gpu_pools import Pool, rentable
+from warmfleet.plan.gpu_redundancy import redundancy_of
+from warmfleet.plan.gpu_wanted import Wanted
+from warmfleet.sizing.offers import Offer, Refused, offers
+from warmfleet.sizing.precision import Precision
+from warmfleet.sizing.quality import PrecisionChoice, choose_precision
+
+__all__ = ["Chosen", "RefusedLayout", "choose_cards"]
+
+_LEAST_PLACES = 8
+"""Of any engine: fewer would make a handful of requests wait for each other."""
+
+
+@dataclass(frozen=True)
+class RefusedLayout:
+    """Cards that do not serve the model in one precision."""
+
+    precision: str
+    refused: Refused
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What serves a model."""
+
+    wanted: Wanted
+    choice: PrecisionChoice
+    pool: Pool
+    offer: Offer
+    refused: tuple[RefusedLayout, ...]
+
+    @property
+    def precision(self) -> Precision:
+        """Of the weights."""
+        return self.choice.precision
+
+    @property
+    def shared_places(self) -> int:
+        """Requests at a time of an engine that shares its cards: twice those of the busiest second.
+
+        With no more than those a request would often wait for a place.
+        """
+        return min(self.offer.streams, max(_LEAST_PLACES, 2 * self.offer.fit.concurrency))
+
+    @property
+    def kv_bytes(self) -> int:
+        """Cache that such an engine must have: for its places, or one request of full length."""
+        held = self.offer.fit
+        return max(held.kv * self.shared_places // held.concurrency, self.offer.full.kv)
+
+    @property
+    def used_bytes(self) -> int:
+        """What an engine must have of each card, CUDA graphs excepted."""
+        held = self.offer.fit
+        return held.weights + held.activation + held.non_torch + self.kv_bytes
+
+
+def choose_cards(wanted: Wanted, pools: Sequence[Pool], *, at: str) -> Chosen:
+    """Choose the highest of the precisions that the pools serve, and of their cards the best.
+
+    Args:
+        wanted: the model.
+        pools: servers on offer.
+        at: field that decided on the pools, for the refusal.
+
+    Raises:
+        PlanRefusedError: no cards serve the model, or only in a precision that its task needs a
+            consent for; with what is missing and what would do.
+    """
+    weighed: dict[str, _Weighed] = {}
+
+    def too_large(precision: Precision) -> str | None:
+        found = weighed[precision.id] = _weigh(wanted, pools, precision)
+        return None if found.best else found.nearest
+
+    options = wanted.precisions
+    try:
+        choice = choose_precision(
+            wanted.spec.task,
+            options,
+            too_large,
+            published=wanted.published,
+            parameters=wanted.facts.architecture.parameters,
+            accept_quality_loss=wanted.spec.accept_quality_loss,
+        )
+    except PlanRefusedError as error:
+        if any(found.best for found in weighed.values()):
+            msg = f"{wanted.at}.{error}"
+            raise PlanRefusedError(msg) from error
+        raise PlanRefusedError(_refusal(wanted, pools, weighed, at)) from error
+    best = weighed[choice.precision.id].best
+    if best is None:  # choose_precision took what was not too large
+        raise AssertionError(choice.precision.id)
+    pool, offer = best
+    refused = [row for found in weighed.values() for row in found.refused]
+    return Chosen(wanted, choice, pool, offer, _nearest_first(refused))
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """What the pools do for the model in one precision."""
+
+    best: tuple[Pool, Offer] | None
+    refused: tuple[RefusedLayout, ...]
+
+    @property
+    def nearest(self) -> str:
+        """Why the cards that miss least do not do."""
+        row = self.refused[0].refused
+        return f"{row.layout.count} x {row.layout.gpu.name}: {row.reason}"
+
+
+def _weigh(wanted: Wanted, pools: Sequence[Pool], precision: Precision) -> _Weighed:
+    refused: list[RefusedLayout] = []
+    found: list[tuple[Pool, Offer]] = []
+    for alike, counts in _alike(pools):
+        cards = {pool.gpu.id: pool for pool in alike}
+        weighed = offers(wanted.asked(precision), [pool.gpu for pool in alike], counts=counts)
+        refused += [RefusedLayout(precision.id, row) for row in weighed.refused]
+        found += [(cards[offer.layout.gpu.id], offer) for offer in weighed.ranked]
+
+    def whole_servers(pair: tuple[Pool, Offer]) -> tuple[float, ...]:
+        pool, offer = pair
+        needed = redundancy_of(offer, pool, wanted.promise.availability)
+        cards = pool.cards or offer.layout.count
+        size = offer.layout.count * offer.layout.gpu.memory_gb
+        return (
+            not offer.comfortable,
+            0 if offer.comfortable else -size,
+            needed.servers * cards * offer.layout.gpu.memory_gb,
+            needed.replicas * offer.layout.count,
+        )
+
+    # Each list is ranked, and of equals the first is kept.
+    return _Weighed(min(found, key=whole_servers, default=None), _nearest_first(refused))
+
+
+def _alike(pools: Sequence[Pool]) -> Iterator[tuple[list[Pool], tuple[int, ...]]]:
+    """Yield pools and the cards of a replica that can be weighed together.
+
+    Where the cards of a server are given, every number of cards of a replica is weighed by itself:
+    servers are rented whole.
+    """
+    free = [pool for pool in pools if pool.cards is None]
+    if free:
+        yield free, free[0].counts
+    for counts in dict.fromkeys(pool.counts for pool in pools if pool.cards is not None):
+        for count in counts:
+            yield [pool for pool in pools if pool.cards and pool.counts == counts], (count,)
+
+
+def _nearest_first(refused: list[RefusedLayout]) -> tuple[RefusedLayout, ...]:
+    """Sort by what is missing; what no memory would help comes last, and each card once."""
+    once = {
+        row.refused.layout.gpu.id if not row.refused.missing_bytes else index: row
+        for index, row in reversed(list(enumerate(refused)))
+    }
+    return tuple(
+        sorted(
+            once.values(),
+            key=lambda row: (
+                row.refused.missing_bytes == 0,
+                row.refused.missing_bytes * row.refused.layout.count,
+            ),
+        )
+    )
+
+
+def _refusal(
+    wanted: Wanted, pools: Sequence[Pool], weighed: Mapping[str, _Weighed], at: str
+) -> str:
+    names: dict[str, list[str]] = {}
+    for name, found in weighed.items():
+        names.setdefault(found.nearest, []).append(name)
+    said = "; ".join(
+        f"{' and '.join(alike)} {'does' if len(alike) == 1 else 'do'} not fit ({why})"
+        for why, alike in names.items()
+    )
+    nearest = [*_more_of_them(wanted, pools), *_other_cards(wanted)]
+    if not nearest:
+        nearest = [*_weaker_promise(wanted, pools), "a smaller model"]
+    return f"{at}: model {wanted.spec.name}: {said}; nearest: {', or '.join(nearest[:2])}"
+
+
+def _more_of_them(wanted: Wanted, pools: Sequence[Pool]) -> Iterator[str]:
+    """Yield the same cards in another number, in the highest precision that they serve so."""
+    cards = list({pool.gpu.id: pool.gpu for pool in pools}.values())
+    yield from _named(wanted, cards)
+
+
+def _other_cards(wanted: Wanted) -> Iterator[str]:
+    """Yield what of all cards serves the highest precision."""
+    yield from _named(wanted, rentable())
+
+
+def _named(wanted: Wanted, cards: Sequence[Gpu]) -> Iterator[str]:
+    for precision in wanted.precisions:
+        if ranked := offers(wanted.asked(precision), cards).ranked:
+            layout = ranked[0].layout
+            yield f"{layout.count} x {layout.gpu.name} in {precision.id}"
+            return
+
+
+def _weaker_promise(wanted: Wanted, pools: Sequence[Pool]) -> Iterator[str]:
+    """Yield the time to the first token that the cards do keep."""
+    weaker = replace(wanted, promise=replace(wanted.promise, ttft_p95_s=None))
+    for precision in wanted.precisions:
+        found = _weigh(weaker, pools, precision)
+        if found.best is not None:
+            alone = found.best[1].roofline
+            longest = max(demand.prompt_tokens for demand in wanted.demands)
+            idle_s = alone.prefill_s(longest) + alone.decode_step_s(1, longest)
+            idle_s += alone.efficiency.request_s
+            yield f"slo.ttft_p95 of {math.ceil(idle_s * 110) / 100:g} s, in {precision.id}"
+            return

@@ -1,0 +1,201 @@
+"""Replicas on servers: which servers there must be, who shares cards, who stays on them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from warmfleet.catalog.load_rate import load_rate
+from warmfleet.errors import PlanRefusedError
+from warmfleet.plan.choice import Choice
+from warmfleet.plan.gpu_cards import assign_cards
+from warmfleet.plan.gpu_choice import Chosen
+from warmfleet.plan.gpu_models import ReplicaPlace, ResidencyPlan, ServerGroupPlan
+from warmfleet.plan.gpu_pools import Pool
+from warmfleet.plan.gpu_replicas import Staffing
+from warmfleet.sizing.packing import Part, Server, pack
+from warmfleet.sizing.residency import Residency, Tenant, reside
+
+__all__ = ["Placed", "place_models"]
+
+_SYSTEM_BYTES = 16 * 10**9
+"""Of a server's memory, for the system, the engines' own processes and what they read: a guess."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where replicas run."""
+
+    groups: tuple[tuple[ServerGroupPlan, Choice[int]], ...]
+    residency: Mapping[str, tuple[ResidencyPlan, Choice[str]]]
+    """By model."""
+    shared: frozenset[str]
+    """Models that share a card with another one somewhere."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    """A model with its replicas in one pool."""
+
+    chosen: Chosen
+    staffing: Staffing
+
+    @property
+    def replicas(self) -> int:
+        return self.staffing.replicas.value
+
+    @property
+    def name(self) -> str:
+        return self.chosen.wanted.spec.name
+
+    @property
+    def part(self) -> Part:
+        offer = self.chosen.offer
+        held, found = offer.fit, offer.deployment
+        return Part(
+            model=self.name,
+            cards=offer.layout.count,
+            memory=self.chosen.used_bytes + held.graphs,
+            busy=found.service.utilisation,
+            together=self.staffing.each,
+        )
+
+    def tenants(self) -> list[Tenant]:
+        """Return one for each replica; each is a part of its own."""
+        rate = sum(demand.rate for demand in self.chosen.wanted.demands)
+        return [
+            Tenant(
+                part=self.part,
+                weights=self.chosen.offer.fit.weights,
+                rate=rate / self.replicas,
+                sleeps=self.chosen.offer.engine.engine == "vllm",
+            )
+            for _ in range(self.replicas)
+        ]
+
+
+def place_models(
+    chosen: Sequence[Chosen], staffing: Sequence[Staffing], host_memory: Mapping[str, int]
+) -> Placed:
+    """Put the replicas of all models on servers.
+
+    Args:
+        chosen: cards of each model.
+        staffing: replicas of each model.
+        host_memory: bytes of leased servers' own memory by name, where the contract says it.
+
+    Raises:
+        PlanRefusedError: leased servers do not hold them all, not even in turn.
+    """
+    groups: list[tuple[ServerGroupPlan, Choice[int]]] = []
+    residency: dict[str, tuple[ResidencyPlan, Choice[str]]] = {}
+    shared: set[str] = set()
+    members = [_Member(one, count) for one, count in zip(chosen, staffing, strict=True)]
+    for pool in dict.fromkeys(member.chosen.pool for member in members):
+        inside = [member for member in members if member.chosen.pool == pool]
+        cards = pool.cards or max(member.part.cards for member in inside)
+        server = Server(cards, _memory(inside[0]))
+        rows: tuple[Residency, ...] = ()
+        if len(inside) == 1:
+            servers = _alike(inside[0])
+        elif pool.leased:
+            free = [max(0, host_memory.get(name, 0) - _SYSTEM_BYTES) for name in pool.servers]
+            tenants = [tenant for member in inside for tenant in member.tenants()]
+            rows = reside(tenants, [server] * len(pool.servers), free)
+            _must_be_placed(rows, pool)
+            servers = [
+                [row.tenant.part for row in rows if row.server == index]
+                for index in range(len(pool.servers))
+            ]
+        else:
+            packing = pack([m.part for m in inside for _ in range(m.replicas)], server)
+            servers = [list(parts) for parts in packing.servers] if packing else []
+        groups += (found := _groups(pool, server, servers, inside))
+        shared |= {name for group, _ in found for name in _sharing(group)}
+        residency |= {member.name: _residency(member, rows) for member in inside}
+    return Placed(tuple(groups), residency, frozenset(shared))
+
+
+def _memory(member: _Member) -> int:
+    held = member.chosen.offer.fit
+    return min(held.total, held.budget + held.graphs)
+
+
+def _alike(member: _Member) -> list[list[Part]]:
+    """One model alone, each replica on cards of its own."""
+    part, left = member.part, member.replicas
+    each = part.together
+    servers = []
+    while left > 0:
+        servers.append([part] * min(each, left))
+        left -= each
+    return servers
+
+
+def _must_be_placed(rows: Iterable[Residency], pool: Pool) -> None:
+    moved = Counter(row.tenant.part.model for row in rows if row.kind == "moved")
+    if not moved:
+        return
+    named = ", ".join(f"{count} of model {name}" for name, count in moved.items())
+    needed = sum(moved.values())
+    msg = (
+        f"placement.servers: {pool} have no room for {named}, not even in turn; nearest: "
+        f"{needed} server{'s' if needed > 1 else ''} more like them, or fewer models"
+    )
+    raise PlanRefusedError(msg)
+
+
+def _groups(
+    pool: Pool, server: Server, servers: Sequence[Sequence[Part]], members: Sequence[_Member]
+) -> list[tuple[ServerGroupPlan, Choice[int]]]:
+    """Return servers with the same replicas as one group; leased ones without any are left out."""
+
+    def content(index: int) -> list[tuple[str, int]]:
+        return sorted(Counter(part.model for part in servers[index]).items())
+
+    used = sorted((index for index in range(len(servers)) if servers[index]), key=content)
+    groups = []
+    for on, indexes in groupby(used, key=content):
+        there = list(indexes)
+        plan = ServerGroupPlan(
+            name="gpu-" + "-".join(name for name, _ in on),
+            gpu=pool.gpu.id,
+            card=pool.gpu.name,
+            gpus=server.cards,
+            count=len(there),
+            replicas=[
+                ReplicaPlace(model=part.model, cards=list(cards))
+                for part, cards in assign_cards(servers[there[0]], server)
+            ],
+            servers=[pool.servers[index] for index in there] if pool.leased else [],
+        )
+        said = ", ".join(f"{count} of {name}" for name, count in on)
+        total = ", ".join(f"{m.replicas} of {m.name}" for m in members if m.name in dict(on))
+        reason = f"{total} in all, with {said} on each server"
+        groups.append((plan, Choice(len(there), reason, dict(on), pool.gpu.source)))
+    return groups
+
+
+def _sharing(group: ServerGroupPlan) -> set[str]:
+    """Return the models of which a card holds another replica, too."""
+    on = Counter(card for place in group.replicas for card in place.cards)
+    return {place.model for place in group.replicas if any(on[card] > 1 for card in place.cards)}
+
+
+def _residency(member: _Member, rows: Sequence[Residency]) -> tuple[ResidencyPlan, Choice[str]]:
+    """Return what holds for the replica that is worst off."""
+    mine = [row for row in rows if row.tenant.part.model == member.name]
+    worst = max(mine, key=lambda row: row.load_s, default=None)
+    if worst is None or worst.kind == "resident":
+        disk = load_rate("disk")
+        choice = Choice(
+            "resident",
+            "has room beside the others" if rows else "has its cards for itself",
+            {"first_load_s": disk.seconds(member.chosen.offer.fit.weights)},
+            disk.source,
+        )
+        return ResidencyPlan(kind="resident", wait_s=0, host_memory_bytes=0), choice
+    plan = ResidencyPlan(kind=worst.kind, wait_s=worst.load_s, host_memory_bytes=worst.host_memory)
+    source = load_rate("disk" if worst.kind == "in_turn" else "shared_memory").source
+    inputs = {"rate": worst.tenant.rate, "weights_bytes": worst.tenant.weights}
+    return plan, Choice(worst.kind, worst.reason, inputs, source)

@@ -1,0 +1,38 @@
+"""How long requests take on cards, by the roofline; and how long a replica takes to start."""
+
+from dataclasses import dataclass
+
+from warmfleet.catalog.load_rate import load_rate
+from warmfleet.sizing.roofline import Roofline
+
+__all__ = ["RooflineSpeed"]
+
+
+@dataclass(frozen=True)
+class RooflineSpeed:
+    """Speed of one replica, for warm-up and timeouts; seconds."""
+
+    roofline: Roofline
+    weights_bytes: int
+    """Of all cards together: they come from one disk."""
+
+    @property
+    def start_s(self) -> float:
+        """Process start to the first forward pass, with compile caches kept from the first one."""
+        return load_rate("disk").seconds(self.weights_bytes)
+
+    @property
+    def source(self) -> str:
+        """Where the figures come from."""
+        return (
+            f"roofline, calibrated on catalog/data/speed_anchors.yaml; {load_rate('disk').source}"
+        )
+
+    def request_s(self, prompt_tokens: int, output_tokens: int, concurrency: int = 1) -> float:
+        """Time of one request when ``concurrency`` like it start together.
+
+        Their prompts are read one after another, their answers share each step.
+        """
+        step = self.roofline.decode_step_s(concurrency, prompt_tokens + output_tokens / 2)
+        prompts = concurrency * self.roofline.prefill_s(prompt_tokens)
+        return prompts / self.roofline.pipeline_parallel + output_tokens * step
