@@ -11,11 +11,23 @@ from warmfleet.sizing.precision import Precision
 
 EngineName = Literal["vllm", "llamacpp"]
 
-__all__ = ["EngineName", "bits_of", "stage_layers", "stage_weights_bytes", "weights_bytes"]
+__all__ = [
+    "EngineName",
+    "bits_of",
+    "rotation_bytes",
+    "stage_layers",
+    "stage_weights_bytes",
+    "weights_bytes",
+]
 
 _VOCABULARY_MULTIPLE = 64
 _SIXTEEN = 16.0
 _BITS = 8
+
+_NO_ROTATION = {"opt", "gpt2", "gpt_bigcode", "bloom", "mpt", "bert", "xlm-roberta", "jamba"}
+_ROTATION_LENGTHS = {"gemma3": 9, "qwen2_vl": 4, "qwen2_5_vl": 4}
+"""Trained contexts that the tables of positions cover: Gemma 3 stretches one of its two by 8,
+positions in three dimensions are kept for four."""
 
 
 def weights_bytes(
@@ -84,6 +96,8 @@ def stage_weights_bytes(
         last = stage == pipeline_parallel - 1
         if last and (parts.head or stage > 0 or engine == "llamacpp"):
             total += vocabulary * bits.head / tensor_parallel
+        if engine == "vllm":
+            total += rotation_bytes(architecture) * _BITS
         stages.append(math.ceil(total / _BITS))
     return tuple(stages)
 
@@ -109,6 +123,20 @@ def bits_of(
         experts=(precision.expert_bits or linear) * padding,
         other=linear,
     )
+
+
+def rotation_bytes(architecture: Architecture) -> int:
+    """Return the bytes of the table of sines and cosines that vLLM keeps on every GPU.
+
+    16 bit for each position of the trained context and each dimension: 32 MiB for Llama 3.1 8B
+    (14.99 GiB logged, 14.96 of weights), 580 MiB for Gemma 3 12B. Source: vllm-project/vllm
+    model_executor/layers/rotary_embedding; issues 10517, 15766, 16061.
+    """
+    shape = architecture
+    if shape.family in _NO_ROTATION:
+        return 0
+    width = shape.latent.rope_dim if shape.latent else shape.head_dim
+    return shape.max_context * _ROTATION_LENGTHS.get(shape.family, 1) * width * 2
 
 
 def stage_layers(layers: int, pipeline_parallel: int) -> tuple[int, ...]:
