@@ -65,6 +65,8 @@ def test_too_large_a_batch_gets_other_remedies(run) -> None:
         (("Qwen3-8B", "--context", "1M"), 1, "was trained for 40960; nearest: 40960"),
         (("Qwen3-8B", "--context", "many"), 2, "needed a token count"),
         (("Qwen2.5-7B", "--count", "8"), 1, "cannot share the 28 heads and 4 KV heads"),
+        (("Qwen3-4B", "--gpu", "p4"), 1, "needs 7.0; nearest: precision q8_0"),
+        (("Qwen3-4B", "--gpu", "t4", "--precision", "fp8"), 1, "nearest: precision bf16 or"),
         (("Qwen3-8B", "--count", "4", "--tp", "3"), 2, "--tp 3 does not divide --count 4"),
     ],
 )
@@ -77,6 +79,14 @@ def test_what_is_wrong_is_one_line_with_the_nearest_that_works(
     assert (result.exit_code, result.stdout) == (status, "")
     (line,) = result.stderr.splitlines()
     assert said in line
+
+
+def test_an_engine_may_reserve_for_too_many_sequences(run) -> None:
+    result = run("size", "gpt-oss-120b", "--gpu", "h100")
+
+    # vllm-project/vllm issue 27508: it does not start with what vLLM reserves by itself.
+    assert result.exit_code == 1
+    assert "nearest: max_num_seqs 512 instead of 1024 or 2 x H100" in result.stderr
 
 
 def test_pipelines_share_by_layers(run) -> None:

@@ -9,7 +9,11 @@ from warmfleet.cli.output import print_error, print_json, result_console
 from warmfleet.errors import PlanRefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warmfleet.catalog.gpu import Gpu
     from warmfleet.catalog.models import Model
+    from warmfleet.sizing.engine_memory import EngineMemory
     from warmfleet.sizing.precision import Precision
     from warmfleet.sizing.remedies import Question
 
@@ -82,6 +86,7 @@ def size(
         concurrency=concurrency,
     )
     _context_must_be_trained(found, question)
+    _card_must_be_able(question)
     answer, nearest = question.answer(), remedies(question)
     if as_json:
         print_json(size_view.document(found, question, answer, nearest))
@@ -101,7 +106,7 @@ def _precision(name: str, model: "Model", asked: str | None) -> "Precision":
     from warmfleet.sizing.precision import find_precision
 
     if asked is not None:
-        return find_precision(asked)
+        return find_precision(precision_in(asked) or asked)
     published = "bf16" if model.precision == "fp32" else model.precision
     return find_precision(precision_in(name) or published)
 
@@ -132,3 +137,24 @@ def _context_must_be_trained(model: "Model", question: "Question") -> None:
             f"nearest: {most}"
         )
         raise PlanRefusedError(msg)
+
+
+def _card_must_be_able(question: "Question") -> None:
+    from warmfleet.cli.size_view import ENGINE_NAMES, settings_of
+    from warmfleet.sizing.capability import incapability
+    from warmfleet.sizing.remedies import other_formats
+
+    gpu, chosen = question.layout.gpu, question.precision
+    engine = question.engine(gpu)
+    if (reason := incapability(gpu, chosen, engine.engine)) is None:
+        return
+
+    def settings(precision: "Precision") -> "Callable[[Gpu], EngineMemory]":
+        return settings_of(precision, question.context, "auto", question.concurrency)
+
+    would = " or ".join(other_formats(question, settings)) or "a newer card"
+    msg = (
+        f"{gpu.name} does not run {chosen.id} on {ENGINE_NAMES[engine.engine]}: {reason}; "
+        f"nearest: {would}"
+    )
+    raise PlanRefusedError(msg)

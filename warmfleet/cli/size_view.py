@@ -16,12 +16,12 @@ from warmfleet.sizing.precision import Precision
 from warmfleet.sizing.remedies import Question
 from warmfleet.sizing.vllm_settings import vllm_memory
 
-__all__ = ["document", "print_size", "refusal", "settings_of"]
+__all__ = ["ENGINE_NAMES", "document", "print_size", "refusal", "settings_of"]
 
 _GIB = 2**30
 _ASSUMED_VLLM = (0, 11)
 _LLAMACPP_BATCH = 512
-_ENGINES = {"vllm": "vLLM", "llamacpp": "llama.cpp"}
+ENGINE_NAMES = {"vllm": "vLLM", "llamacpp": "llama.cpp"}
 
 
 def settings_of(
@@ -122,7 +122,7 @@ def _rows(question: Question, answer: Fit) -> list[tuple[str, int, str]]:
         ("memory", answer.total, f"{seen}, of {gpu.memory_gb} GB as sold"),
         ("budget", answer.budget, f"utilisation {engine.utilisation:g}"),
         ("weights", answer.weights, f"{parameters:.2f} B in {question.precision.id}{shared}"),
-        ("activations", answer.activation, f"{_ENGINES[engine.engine]}: {step}"),
+        ("activations", answer.activation, f"{ENGINE_NAMES[engine.engine]}: {step}"),
         ("libraries", answer.non_torch, "CUDA, and links between cards"),
         ("graphs", answer.graphs, "CUDA graphs, outside of the budget"),
         ("cache", answer.kv, f"{asked} of {token:.0f} bytes at most"),

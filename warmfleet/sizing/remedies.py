@@ -10,11 +10,14 @@ from warmfleet.sizing.capability import incapability
 from warmfleet.sizing.engine_memory import EngineMemory
 from warmfleet.sizing.fit import Fit, Layout, fit
 from warmfleet.sizing.precision import Precision, find_precision
+from warmfleet.sizing.quality import weight_bits
 
-__all__ = ["Question", "divides", "remedies"]
+__all__ = ["Question", "divides", "other_formats", "remedies"]
 
 _LOWER: Final = {"vllm": ("fp8", "awq"), "llamacpp": ("q8_0", "q6_k", "q4_k_m")}
 _COUNTS: Final = (2, 4, 8)
+_SEQUENCES: Final = (512, 256, 128, 64, 32, 16)
+_BIT_LESS = 1.0
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,39 @@ class Question:
 def remedies(question: Question) -> list[str]:
     """Return what would fit, each the least change of its kind; nothing where it fits.
 
-    Too large weights need fewer bits, more cards or a larger one; too large a batch needs fewer
-    requests, shorter ones or a larger card.
+    Too large weights need fewer bits, more cards or a larger one, or an engine that reserves for
+    fewer sequences; too large a batch needs fewer requests, shorter ones or a larger card.
     """
     found = question.answer()
     if found.verdict == "fits":
         return []
     if found.verdict == "weights_do_not_fit":
-        return [*_fewer_bits(question), *_more_cards(question), *_larger_card(question)]
+        return [
+            *_fewer_sequences(question),
+            *_fewer_bits(question),
+            *_more_cards(question),
+            *_larger_card(question),
+        ]
     return [*_smaller_batch(found), *_larger_card(question)]
+
+
+def other_formats(
+    question: Question, settings: Callable[[Precision], Callable[[Gpu], EngineMemory]]
+) -> list[str]:
+    """Return the format of most bits of each engine that the card can compute with and holds.
+
+    Args:
+        question: what was asked.
+        settings: of the engine that takes a format, on a card.
+    """
+    found = []
+    for kinds in (("bf16", *_LOWER["vllm"]), _LOWER["llamacpp"]):
+        for precision in map(find_precision, kinds):
+            asked = replace(question, precision=precision, engine=settings(precision))
+            if _fits(asked):
+                found.append(f"precision {precision.id}")
+                break
+    return found
 
 
 def divides(architecture: Architecture, tensor_parallel: int) -> bool:
@@ -69,10 +96,21 @@ def _fits(question: Question) -> bool:
     return able and question.answer().verdict == "fits"
 
 
+def _fewer_sequences(question: Question) -> Iterator[str]:
+    usual = question.engine(question.layout.gpu)
+    for sequences in _SEQUENCES:
+        if not question.concurrency <= sequences < usual.max_num_seqs:
+            continue
+        engine = replace(usual, max_num_seqs=sequences)
+        if _fits(replace(question, engine=lambda _gpu, engine=engine: engine)):
+            yield f"max_num_seqs {sequences} instead of {usual.max_num_seqs}"
+            return
+
+
 def _fewer_bits(question: Question) -> Iterator[str]:
     kinds = _LOWER[question.engine(question.layout.gpu).engine]
     for precision in map(find_precision, kinds):
-        if precision.linear_bits >= question.precision.linear_bits:
+        if weight_bits(precision) > weight_bits(question.precision) - _BIT_LESS:
             continue
         if _fits(replace(question, precision=precision)):
             yield f"precision {precision.id}"
