@@ -1,6 +1,7 @@
 """Arguments of engines, against what the sizing and the load give."""
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -11,7 +12,9 @@ from warmfleet.plan.gpu_engine import EngineInputs, plan_engine
 from warmfleet.plan.gpu_models import LlamacppPlan, VllmPlan
 from warmfleet.sizing.engine_memory import EngineMemory
 from warmfleet.sizing.fit import Layout, fit
-from warmfleet.sizing.precision import find_precision
+from warmfleet.sizing.kv_cache import KV_BITS
+from warmfleet.sizing.precision import PRECISIONS, find_precision
+from warmfleet.spec.models import ModelSpec
 
 QWEN = next(row for row in llms() if row.id == "Qwen/Qwen2.5-7B-Instruct").architecture
 
@@ -124,3 +127,11 @@ def test_an_engine_that_shares_its_card_takes_what_it_needs_and_no_more() -> Non
 
     needed = 8 * 2**30 / inputs.fit.total
     assert needed <= share < needed + 0.01
+
+
+def test_a_spec_names_formats_and_cache_types_that_the_physics_knows() -> None:
+    precisions = set(get_args(ModelSpec.model_fields["precision"].annotation)) - {"auto"}
+    caches = set(get_args(ModelSpec.model_fields["kv_dtype"].annotation)) - {"auto"}
+
+    assert precisions <= set(PRECISIONS)
+    assert caches <= set(KV_BITS)

@@ -107,9 +107,9 @@ def _vllm(inputs: EngineInputs) -> PlannedEngine:
         "tensor_parallel_size": _parallel(layout),
         "dtype": _dtype(layout),
         "kv_cache_dtype": Choice(
-            memory.kv_dtype,
-            "16 bit, which costs no quality" if memory.kv_dtype == "auto" else "asked for",
-            {},
+            "fp8" if memory.kv_dtype == "fp8" else "auto",
+            "asked for" if memory.kv_dtype == "fp8" else "16 bit, which costs no quality",
+            {"asked": memory.kv_dtype},
             _VLLM_ARGUMENTS,
         ),
         "api_server_count": _front_processes(inputs),

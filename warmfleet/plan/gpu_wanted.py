@@ -1,5 +1,6 @@
 """What is wanted of the cards: a model of the spec with its facts, its load and its promises."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warmfleet.catalog.gpu import Gpu
@@ -23,6 +24,13 @@ _LOWER = ("fp8", "int8", "awq")
 
 _GGUF = ("f16", "q8_0", "q4_k_m")
 """What most repacks for llama.cpp come in."""
+
+_CACHES: Mapping[str, tuple[str, ...]] = {
+    "vllm": ("auto", "fp16", "bf16", "fp8"),
+    "llamacpp": ("auto", "fp16", "bf16", "q8_0", "q4_0"),
+}
+"""Types of the cache that engines know: vllm-project/vllm vllm/config/cache.py,
+ggml-org/llama.cpp tools/server/README.md."""
 
 _LARGE_CARD_GIB = 70
 """From here on vLLM takes larger steps (vllm-project/vllm vllm/engine/arg_utils.py)."""
@@ -156,6 +164,12 @@ def _must_offer(wanted: Wanted) -> None:
         msg = (
             f"{wanted.at}.engine: asked {asked}, but {able} is what serves "
             f"{wanted.precisions[0].id}; nearest: {able} (or auto)"
+        )
+        raise PlanRefusedError(msg)
+    if model.kv_dtype not in _CACHES[able]:
+        msg = (
+            f"{wanted.at}.kv_dtype: asked {model.kv_dtype}, which {able} does not keep; nearest: "
+            f"{' or '.join(_CACHES[able])}"
         )
         raise PlanRefusedError(msg)
     if found.tasks and model.task not in found.tasks:

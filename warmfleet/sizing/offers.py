@@ -161,16 +161,19 @@ def offers(
         counts: cards of one host that a replica may take.
         prices: rent by a card's id.
     """
-    work = work_of(asked.architecture, asked.precision)
+    works: dict[str, Work] = {}
     ranked: list[Offer] = []
     refused: list[Refused] = []
     for gpu in gpus:
         if (reason := _unable(asked, gpu)) is not None:
             refused.append(Refused(Layout(gpu, counts[0]), reason))
             continue
+        cached = asked.engine(gpu).kv_dtype
+        if cached not in works:
+            works[cached] = work_of(asked.architecture, asked.precision, kv_dtype=cached)
         best: Offer | None = None
         for count in counts:
-            found = _weigh(asked, work, Layout(gpu, count), (prices or {}).get(gpu.id))
+            found = _weigh(asked, works[cached], Layout(gpu, count), (prices or {}).get(gpu.id))
             if isinstance(found, Refused):
                 refused.append(found)
                 continue

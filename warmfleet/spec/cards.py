@@ -35,7 +35,7 @@ class Cards:
             ValueError: one line with what was found and what is needed.
         """
         match = re.fullmatch(
-            r"(?:(?P<count>\d{1,4})\s*x\s*)?(?P<name>[A-Za-z0-9][\w .+/()-]{0,60})",
+            r"(?:(?P<count>\d{1,4})\s*x\s*)?(?P<name>(?!\d+\s*x\s*$)[A-Za-z0-9][\w .+/()-]{0,60})",
             text.strip(),
             re.ASCII,
         )

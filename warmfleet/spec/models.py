@@ -26,8 +26,8 @@ __all__ = [
 Task = Literal["chat", "summary", "code", "math", "extraction", "embedding", "classification"]
 
 Precision = Literal[
-    "auto", "fp16", "bf16", "fp8", "int8", "awq", "gptq",
-    "q8_0", "q6_k", "q5_k_m", "q4_k_m", "q4_1", "q4_0",
+    "auto", "bf16", "fp16", "fp8", "int8", "gptq8", "awq", "gptq", "w4a16", "nf4", "nvfp4", "mxfp4",
+    "f16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q4_k_m", "q4_k_s", "q4_1", "q4_0", "q3_k_m", "q2_k",
 ]  # fmt: skip
 
 KvDtype = Literal["auto", "fp16", "bf16", "fp8", "q8_0", "q4_0"]
@@ -73,7 +73,8 @@ class ModelSpec(SpecModel):
     source: SourceSpec = Field(description="where the weights come from")
     task: Task = Field(description="what the model is used for")
     precision: Precision = Field(
-        default="auto", description="of the weights; auto: the highest that the source offers"
+        default="auto",
+        description="of the weights; auto: the highest that the source offers and that fits",
     )
     context: Annotated[TokenCount, Positive] = Field(
         description="tokens of one request, prompt and answer together"
