@@ -101,10 +101,13 @@ def _fewer_sequences(question: Question) -> Iterator[str]:
     for sequences in _SEQUENCES:
         if not question.concurrency <= sequences < usual.max_num_seqs:
             continue
-        engine = replace(usual, max_num_seqs=sequences)
-        if _fits(replace(question, engine=lambda _gpu, engine=engine: engine)):
+        if _fits(replace(question, engine=_always(replace(usual, max_num_seqs=sequences)))):
             yield f"max_num_seqs {sequences} instead of {usual.max_num_seqs}"
             return
+
+
+def _always(engine: EngineMemory) -> Callable[[Gpu], EngineMemory]:
+    return lambda _: engine
 
 
 def _fewer_bits(question: Question) -> Iterator[str]:
