@@ -1,6 +1,7 @@
 """Facts of weights on a hub, behind a URL, in a bucket and in a folder, all of them small."""
 
 import json
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,36 @@ def test_a_public_bucket_by_the_environment(
 
     assert _resolve(S3SourceSpec(s3="s3://weights/tiny.gguf")).precision == "q4_1"
     assert all("authorization" not in request.headers for request in server.requests)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(403, "Server returned non-2xx status code: 403 Forbidden"), (None, "error sending request")],
+)
+def test_a_bucket_that_cannot_be_read_is_told_without_the_servers_page(
+    server: WeightsServer, monkeypatch: pytest.MonkeyPatch, status: int | None, said: str
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "verysecret")
+    page = b"<Error><AWSAccessKeyId>AKIAEXAMPLE</AWSAccessKeyId></Error>"
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status or 500)
+        handler.send_header("Content-Length", str(len(page)))
+        handler.end_headers()
+        handler.wfile.write(page)
+
+    server.answers["/weights/tiny/config.json"] = answer
+    if status is None:
+        server.stop()
+
+    with pytest.raises(SourceError) as caught:
+        _resolve(S3SourceSpec(s3="s3://weights/tiny", endpoint=server.url))
+
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(f"{AT}: s3://weights/tiny: ")
+    assert "AKIA" not in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_a_folder_of_this_machine(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ class BucketStore:
         except FileNotFoundError as error:
             raise SourceMissingError(f"{self._url}/{path}".rstrip("/")) from error
         except (BaseError, OSError, ValueError) as error:
-            # The first sentence alone: the rest repeats the request.
-            reason = str(error).splitlines()[0].partition("\n")[0][:200]
-            msg = f"{self._url}: {reason}"
+            # Without the client's account of its tries before, and the server's page after it.
+            reason = str(error).partition(" - ")[2].partition("<")[0].splitlines() or ["no answer"]
+            msg = f"{self._url}: {reason[0].strip(' :')[:120]}"
             raise SourceUnreachableError(msg) from error
