@@ -1,12 +1,21 @@
 """Small weights: a model of two layers in safetensors files, and in GGUF."""
 
 import json
+import math
 import struct
 from typing import Any
 
 from tests.inference_app.gguf_files import entry, gguf, tensor, text
 
-__all__ = ["CONFIG", "PARAMETERS", "gguf_model", "repository", "safetensors", "tensors"]
+__all__ = [
+    "CONFIG",
+    "PARAMETERS",
+    "gguf_model",
+    "repository",
+    "safetensors",
+    "sparse_safetensors",
+    "tensors",
+]
 
 CONFIG: dict[str, Any] = {
     "model_type": "llama",
@@ -23,37 +32,59 @@ CONFIG: dict[str, Any] = {
 PARAMETERS = 32 * 8 + 2 * (8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16 + 2 * 8) + 8
 
 
-def tensors() -> dict[str, list[int]]:
-    """Return the shape of each tensor of the model."""
-    shapes = {"model.embed_tokens.weight": [32, 8], "model.norm.weight": [8]}
-    for layer in range(2):
+class Sparse:
+    """Content of a file whose data are zeros, which no memory has to hold."""
+
+    def __init__(self, head: bytes, data: int) -> None:
+        self._head = head
+        self._size = len(head) + data
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, part: slice) -> bytes:
+        start, end, _ = part.indices(self._size)
+        held = self._head[start:end]
+        return held + bytes(end - start - len(held))
+
+
+def tensors(config: dict[str, Any] = CONFIG) -> dict[str, list[int]]:
+    """Return the shape of each tensor of a model."""
+    hidden, wide = config["hidden_size"], config["intermediate_size"]
+    narrow = hidden // config["num_attention_heads"] * config["num_key_value_heads"]
+    shapes = {"model.embed_tokens.weight": [config["vocab_size"], hidden]}
+    shapes["model.norm.weight"] = [hidden]
+    for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}"
         shapes |= {
-            f"{at}.self_attn.q_proj.weight": [8, 8],
-            f"{at}.self_attn.k_proj.weight": [4, 8],
-            f"{at}.self_attn.v_proj.weight": [4, 8],
-            f"{at}.self_attn.o_proj.weight": [8, 8],
-            f"{at}.mlp.gate_proj.weight": [16, 8],
-            f"{at}.mlp.up_proj.weight": [16, 8],
-            f"{at}.mlp.down_proj.weight": [8, 16],
-            f"{at}.input_layernorm.weight": [8],
-            f"{at}.post_attention_layernorm.weight": [8],
+            f"{at}.self_attn.q_proj.weight": [hidden, hidden],
+            f"{at}.self_attn.k_proj.weight": [narrow, hidden],
+            f"{at}.self_attn.v_proj.weight": [narrow, hidden],
+            f"{at}.self_attn.o_proj.weight": [hidden, hidden],
+            f"{at}.mlp.gate_proj.weight": [wide, hidden],
+            f"{at}.mlp.up_proj.weight": [wide, hidden],
+            f"{at}.mlp.down_proj.weight": [hidden, wide],
+            f"{at}.input_layernorm.weight": [hidden],
+            f"{at}.post_attention_layernorm.weight": [hidden],
         }
     return shapes
 
 
-def safetensors(shapes: dict[str, list[int]], *, pad: int = 0) -> bytes:
+def sparse_safetensors(shapes: dict[str, list[int]], *, pad: int = 0) -> Sparse:
     """Return a file of BF16 tensors; ``pad`` more bytes of header make it a long one."""
     header: dict[str, Any] = {"__metadata__": {"pad": "x" * pad}}
     end = 0
     for name, shape in shapes.items():
-        size = 2
-        for length in shape:
-            size *= length
+        size = 2 * math.prod(shape)
         header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [end, end + size]}
         end += size
     raw = json.dumps(header).encode()
-    return struct.pack("<Q", len(raw)) + raw + bytes(end)
+    return Sparse(struct.pack("<Q", len(raw)) + raw, end)
+
+
+def safetensors(shapes: dict[str, list[int]], *, pad: int = 0) -> bytes:
+    """Return such a file, whole."""
+    return sparse_safetensors(shapes, pad=pad)[:]
 
 
 def repository(*, pad: int = 0) -> dict[str, bytes]:

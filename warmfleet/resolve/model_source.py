@@ -25,8 +25,9 @@ def resolve_model(
 ) -> ModelFacts:
     """Return the facts of a source, whose place in the spec is ``at``; the rest as ``resolve``.
 
-    A package and a path are looked up each time. Elsewhere the order is: the lock, the catalog, the
-    source itself; when asked to refresh: the source, and the catalog if it cannot be reached.
+    A package and a path are looked up each time. Elsewhere the order is: what the lock has from the
+    source, the catalog, what else the lock has, the source itself; when asked to refresh: the
+    source, and the catalog if it cannot be reached.
 
     Raises:
         SpecError: unknown, not there or not what it should be.
@@ -36,12 +37,8 @@ def resolve_model(
         return packaged(at, source, catalog)
     if isinstance(source, PathSourceSpec):
         return local_facts(at, source, catalog, root)
-    if not refresh:
-        for facts in known:
-            if facts.source == source:
-                return facts
-        if isinstance(source, HubSourceSpec) and (found := published(source)):
-            return found
+    if not refresh and (found := _without_asking(source, known)):
+        return found
     # Its clients are slow to import, and most plans need neither.
     from warmfleet.resolve.remote import remote_facts
 
@@ -60,3 +57,12 @@ def resolve_model(
     except ValueError as error:
         msg = f"{at}: {error}"
         raise SpecError(msg) from error
+
+
+def _without_asking(source: SourceSpec, known: Sequence[ModelFacts]) -> ModelFacts | None:
+    locked = next((facts for facts in known if facts.source == source), None)
+    if locked is not None and locked.files:
+        return locked
+    # What an earlier catalog said is no fact of the source: the catalog of today goes before it.
+    here = published(source) if isinstance(source, HubSourceSpec) else None
+    return here or locked
