@@ -201,7 +201,7 @@ def _explain_cards(chosen: Chosen, at: str) -> Iterator[Decision]:
         gpu.id,
         "memory first, then speed, then price: "
         + ("comfortable" if offer.comfortable else "tight")
-        + f" in {gpu.cuda_total_gib:g} GiB, {gpu.bandwidth_gb_s:g} GB/s",
+        + f" in {gpu.cuda_total_gib:g} GiB, {gpu.bandwidth_gb_s:g} GB/s; {_explain_price(chosen)}",
         {
             "memory_gb": gpu.memory_gb,
             "cuda_total_gib": gpu.cuda_total_gib,
@@ -219,6 +219,14 @@ def _explain_cards(chosen: Chosen, at: str) -> Iterator[Decision]:
         {"cards_of_all_replicas": offer.cards},
         gpu.source,
     ).decision(f"{at}.count")
+
+
+def _explain_price(chosen: Chosen) -> str:
+    if chosen.pool.leased:
+        return "leased already"
+    if chosen.pool.rent is None:
+        return "without prices, the least memory over all cards that does"
+    return f"{chosen.pool.rent:g} a card, the least rent of all cards that does"
 
 
 def _explain_speed(

@@ -1,5 +1,6 @@
 """The servers that a placement offers: those that are leased, or what may be rented."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warmfleet.catalog.gpu import Gpu, find_gpu, gpus
@@ -25,6 +26,8 @@ class Pool:
     """Of each server; None: as many as a replica takes."""
     servers: tuple[str, ...] = ()
     """Names of leased servers; none: any number can be rented."""
+    rent: float | None = None
+    """Of one card, as the spec's prices have it."""
 
     @property
     def leased(self) -> bool:
@@ -48,6 +51,8 @@ def pools_of(placement: BaremetalPlacement) -> tuple[Pool, ...]:
     if placement.gpu is not None:
         gpu = _card("placement.gpu", placement.gpu)
         return (Pool(gpu, _counts(placement.gpu.count), placement.gpu.count),)
+    if placement.prices:
+        return _priced(placement.prices)
     return tuple(Pool(gpu, COUNTS) for gpu in rentable())
 
 
@@ -58,6 +63,15 @@ def rentable() -> tuple[Gpu, ...]:
     cards on x86-64.
     """
     return tuple(gpu for gpu in gpus() if gpu.vendor == "NVIDIA" and gpu.form not in _NOT_A_SLOT)
+
+
+def _priced(prices: Mapping[str, float]) -> tuple[Pool, ...]:
+    """Return a pool for each card of the price book; of two names of a card the first counts."""
+    rents: dict[str, Pool] = {}
+    for name, rent in prices.items():
+        gpu = _card(f"placement.prices.{name}", Cards(name))
+        rents.setdefault(gpu.id, Pool(gpu, COUNTS, rent=rent))
+    return tuple(rents.values())
 
 
 def _leased(placement: BaremetalPlacement) -> tuple[Pool, ...]:

@@ -30,11 +30,9 @@ _GIB = 2**30
 
 @dataclass(frozen=True)
 class Price:
-    """Rent of one card, from the user's price book or a row marked as an example."""
+    """Rent of one card, from the user's price book, in its currency and for its period."""
 
     per_card: float
-    unit: str
-    example: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class Offer:
         streams: requests of typical length that one replica can hold at a time.
         roofline: speed of one replica.
         deployment: replicas, and what callers see of them.
-        price: of all cards together, in ``price.unit``; None where it is not known.
+        price: of one card; None where it is not known.
     """
 
     layout: Layout

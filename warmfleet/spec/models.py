@@ -23,7 +23,9 @@ __all__ = [
     "UsersSpec",
 ]
 
-Task = Literal["chat", "summary", "code", "math", "extraction", "embedding", "classification"]
+Task = Literal[
+    "chat", "summary", "code", "math", "extraction", "instructions", "embedding", "classification"
+]  # fmt: skip
 
 Precision = Literal[
     "auto", "bf16", "fp16", "fp8", "int8", "gptq8", "awq", "gptq", "w4a16", "nf4", "nvfp4", "mxfp4",
@@ -71,7 +73,9 @@ class ModelSpec(SpecModel):
 
     name: Name = Field(description="clients ask for the model by this name")
     source: SourceSpec = Field(description="where the weights come from")
-    task: Task = Field(description="what the model is used for")
+    task: Task = Field(
+        description="what the model is used for; instructions: exact ones, as agents and tools need"
+    )
     precision: Precision = Field(
         default="auto",
         description="of the weights; auto: the highest that the source offers and that fits",

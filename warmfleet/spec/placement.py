@@ -37,6 +37,11 @@ PrivateNetwork = Annotated[
 ]
 
 
+CardName = Annotated[str, Field(min_length=1, max_length=60)]
+
+Rent = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+
+
 class LabPlacement(SpecModel):
     """Containers on this machine: a gateway and replicas."""
 
@@ -61,6 +66,11 @@ class BaremetalPlacement(SpecModel):
         default=None,
         description="rent only servers with this card, or with so many of it; any if absent",
     )
+    prices: dict[CardName, Rent] = Field(
+        default_factory=dict,
+        description="cards on offer with the rent of one, all in one currency and for one period: "
+        "only these are rented, the cheapest that does first",
+    )
     region: str | None = Field(
         default=None, description="where the servers are; the nearest to the users if absent"
     )
@@ -81,6 +91,11 @@ class BaremetalPlacement(SpecModel):
                 "placement.gpu",
                 "found beside servers; needed one of them: the contracts say which cards there are",
             )
+        if self.prices and (self.servers or self.gpu is not None):
+            said = (
+                "found beside servers or gpu; needed one of them: those say which cards there are"
+            )
+            disagree("placement.prices", said)
         return self
 
 
