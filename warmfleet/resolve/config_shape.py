@@ -31,7 +31,7 @@ def shape_of(
     hidden = fields.needed("hidden_size")
     heads = fields.needed("num_attention_heads")
     latent = _latent(fields)
-    layers = layers_of(fields, model_type, count)
+    layers = layers_of(fields, family, model_type, count)
     intermediate = _intermediate(fields, family, model_type, hidden)
     experts = experts_of(fields, model_type, layers=count)
     if intermediate is None:

@@ -19,6 +19,8 @@ class Family:
     learned_positions: bool
     wide_by_default: bool
     """A feed-forward block is four times as wide as the model when the config does not say."""
+    all_windowed: bool
+    """A window is that of all layers when nothing says which."""
     encoder: bool
     position_offset: int
     """Positions of the table that no token can have."""
@@ -41,6 +43,7 @@ def family_of(model_type: str, *, nested: bool) -> Family:
         feed_forward_matrices=2 if model_type in table["two_matrices"] else 3,
         learned_positions=model_type in table["learned_positions"],
         wide_by_default=model_type in table["wide_by_default"],
+        all_windowed=model_type in table["all_windowed"],
         encoder=model_type in table["encoders"],
         position_offset=2 if model_type in table["offset_positions"] else 0,
         defaults=defaults,

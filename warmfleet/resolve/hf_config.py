@@ -117,7 +117,7 @@ def _must_be_readable(fields: Fields, model_type: str) -> None:
     if fields.get("is_encoder_decoder") is True:
         msg = "is_encoder_decoder: found true; needed a decoder or an encoder alone"
         raise ValueError(msg)
-    for name in ("block_configs", "global_head_dim", "swa_num_key_value_heads"):
+    for name in ("block_configs", "global_head_dim", "swa_num_key_value_heads", "compress_ratios"):
         if fields.get(name) is not None:
             msg = f"{name}: found layers of different shapes; needed layers alike"
             raise ValueError(msg)

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from inference_app.problems import shown
 from warmfleet.resolve.config_fields import Fields
+from warmfleet.resolve.families import Family
 
 __all__ = ["MOST_LAYERS", "LayerKind", "Layers", "layers_of"]
 
@@ -60,13 +61,13 @@ class Layers:
     """Layers with a feed-forward block or experts."""
 
 
-def layers_of(fields: Fields, model_type: str, count: int) -> Layers:
-    """Count the kinds of ``count`` layers.
+def layers_of(fields: Fields, family: Family, model_type: str, count: int) -> Layers:
+    """Count the kinds of ``count`` layers of a family.
 
     Raises:
         ValueError: the fields contradict each other, or name a kind of layer that is unknown.
     """
-    kinds = _kinds(fields, model_type, count)
+    kinds = _kinds(fields, family, model_type, count)
     shared = fields.number("num_kv_shared_layers", least=0) or 0
     # The last ones read the cache of a layer before them.
     found = Counter(kinds[: count - shared] if shared < count else kinds)
@@ -86,7 +87,7 @@ def layers_of(fields: Fields, model_type: str, count: int) -> Layers:
     )
 
 
-def _kinds(fields: Fields, model_type: str, count: int) -> list[LayerKind]:
+def _kinds(fields: Fields, family: Family, model_type: str, count: int) -> list[LayerKind]:
     for name in ("layer_types", "layers_block_type", "attn_type_list", "hybrid_override_pattern"):
         said = fields.get(name)
         if said is not None:
@@ -107,10 +108,10 @@ def _kinds(fields: Fields, model_type: str, count: int) -> list[LayerKind]:
         return _at(count, set(range(interval - 1, count, interval)), "none")
     if model_type in {"mamba", "mamba2", "falcon_mamba", "rwkv"}:
         return ["none"] * count
-    return _windowed(fields, count)
+    return _windowed(fields, family, count)
 
 
-def _windowed(fields: Fields, count: int) -> list[LayerKind]:
+def _windowed(fields: Fields, family: Family, count: int) -> list[LayerKind]:
     if _window(fields) is None:
         return ["full"] * count
     if fields.get("attention_chunk_size") is not None:
@@ -125,7 +126,7 @@ def _windowed(fields: Fields, count: int) -> list[LayerKind]:
     first = fields.number("max_window_layers", least=0)
     if first is not None and fields.flag("use_sliding_window"):
         return _at(count, set(range(min(first, count))), "window")
-    return ["window"] * count
+    return ["window" if family.all_windowed else "full"] * count
 
 
 def _chunked(fields: Fields, count: int) -> list[LayerKind]:

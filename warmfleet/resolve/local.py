@@ -6,10 +6,8 @@ from pathlib import Path
 from warmfleet.catalog.models import Catalog
 from warmfleet.errors import SpecError
 from warmfleet.resolve.catalog_facts import weights_facts
-from warmfleet.resolve.folder_store import FolderStore
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.store import SourceMissingError, SourceUnreachableError
-from warmfleet.resolve.weights_files import parted, read_weights
 from warmfleet.spec.sources import PathSourceSpec
 
 __all__ = ["local_facts"]
@@ -32,6 +30,10 @@ def local_facts(at: str, source: PathSourceSpec, catalog: Catalog, root: Path) -
     for row in catalog.weights:
         if row.sha256 == digest:
             return weights_facts(source, row, catalog)
+    # Slow to import, and the lab needs neither.
+    from warmfleet.resolve.folder_store import FolderStore
+    from warmfleet.resolve.weights_files import parted, read_weights
+
     folder, file = (str(path), "") if digest is None else parted(str(path))
     if digest is not None and not file:
         msg = f"{at}: found a file of another kind; needed .gguf, .safetensors, or a folder"
