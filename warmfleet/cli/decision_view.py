@@ -68,5 +68,6 @@ def _value(decision: Decision) -> str:
     if isinstance(decision.value, list):
         return escape("\n".join(str(item) for item in decision.value))
     if isinstance(decision.value, float):
-        return f"{decision.value:g}"
+        digits = ".4g" if abs(decision.value) < 1000 else "g"
+        return f"{decision.value:{digits}}"
     return escape(str(decision.value))

@@ -11,7 +11,7 @@ from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, Se
 
 __all__ = ["print_gpu_plan"]
 
-_REFUSED_SHOWN = 6
+_REFUSED_SHOWN = 4
 """Refused offers of a model that are shown: those that miss least."""
 
 
@@ -68,14 +68,12 @@ def _memory(memory: MemoryPlan) -> str:
     parts = {
         "weights": memory.weights_bytes,
         "cache": memory.kv_bytes,
-        "activations": memory.activation_bytes,
-        "libraries": memory.non_torch_bytes,
+        "engine": memory.activation_bytes + memory.non_torch_bytes,
         "free": memory.headroom_bytes,
     }
-    named = " + ".join(f"{name} {_gib(size)}" for name, size in parts.items())
+    named = " + ".join(f"{_gib(size)} {name}" for name, size in parts.items())
     return (
-        f"  memory   {named} = {_gib(memory.budget_bytes)} GiB, of {_gib(memory.total_bytes)} on a "
-        "card\n"
+        f"  memory   {named} = {_gib(memory.budget_bytes)} of {_gib(memory.total_bytes)} GiB a card\n"
         f"  planned  {_requests(memory.planned_requests)} of {memory.planned_tokens} tokens at a "
         f"time; at most {_requests(memory.largest_concurrency)} of the whole context"
     )
@@ -86,10 +84,11 @@ def _speed(model: GpuModelPlan) -> str:
     answers = most = ""
     if speed.ceiling_tokens_per_s:
         answers = f", then {speed.stream_tokens_per_s:.0f} tokens/s a stream"
-        most = f", {speed.ceiling_tokens_per_s:.0f} tokens/s"
+        most = f" ({speed.ceiling_tokens_per_s:.0f} tokens/s)"
     return (
-        f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95){answers}; a replica at "
-        f"most {speed.ceiling_qps:.3g} requests/s{most} (median error {speed.error_pct:.0f} %)"
+        f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95){answers}; +/- "
+        f"{speed.error_pct:.0f} %\n"
+        f"  at most  {speed.ceiling_qps:.3g} requests/s{most} of one replica"
     )
 
 

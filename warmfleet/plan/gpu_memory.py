@@ -115,7 +115,9 @@ def explain_memory(chosen: Chosen, memory: MemoryPlan, at: str) -> Iterator[Deci
 def _ease(chosen: Chosen, memory: MemoryPlan) -> str:
     if memory.budget_bytes != chosen.offer.fit.budget:
         return ": what it must have beside the others on its card"
-    return ", a tenth or more of the budget" if chosen.offer.comfortable else ": tight"
+    alone = _gib(chosen.offer.full.headroom)
+    tight = "" if chosen.offer.comfortable else ", less than a tenth: tight"
+    return f"; beside one request of the whole context {alone}{tight}"
 
 
 def _gib(size: int) -> str:

@@ -171,7 +171,7 @@ def _groups(
         )
         said = ", ".join(f"{count} of {name}" for name, count in on)
         total = ", ".join(f"{m.replicas} of {m.name}" for m in members if m.name in dict(on))
-        reason = f"{total} in all, with {said} on each server"
+        reason = f"replicas: {total}; on each server {said}"
         groups.append((plan, Choice(len(there), reason, dict(on), pool.gpu.source)))
     return groups
 
