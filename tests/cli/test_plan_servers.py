@@ -1,6 +1,7 @@
 """``warmfleet plan`` of GPU servers, and what the other commands say of them."""
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
@@ -86,3 +87,34 @@ def test_servers_are_planned_but_not_brought_up(run, fleet: str) -> None:
     )
 
     assert (result.returncode, result.stderr) == (1, REFUSED)
+
+
+def _cpu_s(*arguments: str) -> float:
+    """Return the processor time of a whole run: a busy machine makes it wait, not work."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [sys.executable, "-m", "warmfleet.cli", *arguments], stdout=subprocess.DEVNULL, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_a_plan_is_quick(tmp_path: Path) -> None:
+    # The aims are 0.5 s and 3 s on a machine that does nothing else.
+    assert _cpu_s("plan", str(FLEETS / "chat-70b.yaml")) < 1.5
+
+    spec = (FLEETS / "chat-7b.yaml").read_text()
+    spec = spec.replace("peak_qps: 2,", "peak_qps: 4000,").replace("stream: true", "stream: false")
+    spec = spec.replace("ttft_p95: 800 ms, ", "")
+    servers = "".join(
+        f"    - {{name: gpu-{number}, address: 10.1.{number // 250}.{number % 250 + 1},\n"
+        f"       host_key: SHA256:{'a' * 43}, contract: {{gpu: 1 x RTX 4090, ram: 64 GB}}}}\n"
+        for number in range(1200)
+    )
+    kept, _, _ = spec.partition("placement:")
+    path = tmp_path / "thousand.yaml"
+    path.write_text(f"{kept}placement:\n  kind: baremetal\n  servers:\n{servers}")
+
+    plan = plan_spec_file(path, root=tmp_path)
+    assert sum(group.count for group in plan.sites[0].groups) > 1000
+    assert _cpu_s("plan", str(path), "--json") < 4.5

@@ -56,10 +56,10 @@ def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
 
 def _title(model: GpuModelPlan) -> str:
     cards = model.cards
-    spare = f", {model.spare} of them to spare" if model.spare else ""
+    spare = f" ({model.spare} to spare)" if model.spare else ""
     return (
-        f"[bold]{escape(model.name)}[/bold]: {escape(model.facts.name)} in {model.precision} on "
-        f"{model.engine.kind}, {model.replicas} replicas{spare}, each on {cards.count} x "
+        f"[bold]{escape(model.name)}[/bold]: {escape(model.facts.name)} in {model.precision}, "
+        f"{model.engine.kind}; replicas: {model.replicas}{spare}, {cards.count} x "
         f"{escape(cards.name)}"
     )
 
@@ -73,7 +73,8 @@ def _memory(memory: MemoryPlan) -> str:
     }
     named = " + ".join(f"{_gib(size)} {name}" for name, size in parts.items())
     return (
-        f"  memory   {named} = {_gib(memory.budget_bytes)} of {_gib(memory.total_bytes)} GiB a card\n"
+        f"  memory   {named} = {_gib(memory.budget_bytes)} of {_gib(memory.total_bytes)} GiB a "
+        "card\n"
         f"  planned  {_requests(memory.planned_requests)} of {memory.planned_tokens} tokens at a "
         f"time; at most {_requests(memory.largest_concurrency)} of the whole context"
     )

@@ -183,7 +183,9 @@ def _decisions(
 def _explain_precision(chosen: Chosen) -> Choice[str]:
     asked = chosen.wanted.spec.precision
     published = chosen.wanted.facts.precision
-    reason = chosen.choice.reason if asked == "auto" else f"asked for; {chosen.choice.reason}"
+    reason = chosen.choice.reason
+    if asked != "auto":
+        reason = reason.replace("the highest that fits", "asked for", 1)
     if chosen.precision.id not in {published, chosen.wanted.published.id}:
         how = " and the engine converts it" if quantized_while_loading(chosen.precision) else ""
         reason += f"; the source has {published}{how or ': a repack is needed'}"

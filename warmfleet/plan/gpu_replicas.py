@@ -49,8 +49,9 @@ def staff(chosen: Chosen, floor: int) -> Staffing:
     if needed.spare:
         reason += (
             f"; {needed.spare} server{'s' if needed.spare > 1 else ''} more, so that "
-            f"{needed.carrying} {'is' if needed.carrying == 1 else 'are'} up {_availability(chosen)} of the time where one is up "
-            f"{SERVER_AVAILABILITY:.0%} (assumed)"
+            f"{needed.carrying} {'is' if needed.carrying == 1 else 'are'} up "
+            f"{_availability(chosen)} of the time where one is up {SERVER_AVAILABILITY:.0%} "
+            "(assumed)"
         )
     if total > needed.replicas:
         reason += f"; {total} so that an operation on one leaves the floor of {floor}"

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -16,7 +16,6 @@ from warmfleet.errors import (
     SourceError,
     SpecError,
 )
-from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
 from warmfleet.project import Project
@@ -38,7 +37,10 @@ __all__ = [
     "write_lock",
 ]
 
-AnyPlan = FleetPlan | GpuFleetPlan
+if TYPE_CHECKING:
+    from warmfleet.plan.gpu_models import GpuFleetPlan
+
+AnyPlan: TypeAlias = "FleetPlan | GpuFleetPlan"
 
 _NAMED_FIELDS = 3
 """Differing fields that a message names; the rest is counted."""
@@ -143,7 +145,7 @@ def read_any_lock(path: Path) -> AnyPlan:
     if found != SCHEMA_VERSION:
         msg = f"plan {path} has schema version {shown(found)}, needed {SCHEMA_VERSION}; {again}"
         raise PlanStaleError(msg)
-    model = GpuFleetPlan if value.get("kind") == "baremetal" else FleetPlan
+    model = _model_of(value)
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -182,13 +184,21 @@ def differing_fields(locked: AnyPlan, current: AnyPlan) -> Iterator[str]:
         yield from _differences(key, old.get(key), new.get(key))
 
 
+def _model_of(value: dict[str, Any]) -> "type[FleetPlan] | type[GpuFleetPlan]":
+    if value.get("kind") != "baremetal":
+        return FleetPlan
+    from warmfleet.plan.gpu_models import GpuFleetPlan  # the lab must not wait for it
+
+    return GpuFleetPlan
+
+
 def _facts_of(path: Path) -> tuple[ModelFacts, ...]:
     """Return the facts of a lock; none where there is no lock that could be read."""
     try:
         plan = read_any_lock(path)
     except PlanStaleError:
         return ()
-    return tuple(m.facts for m in plan.models) if isinstance(plan, GpuFleetPlan) else ()
+    return () if isinstance(plan, FleetPlan) else tuple(model.facts for model in plan.models)
 
 
 def _to_be_brought_up(plan: AnyPlan) -> FleetPlan:

@@ -1,17 +1,21 @@
 """The planner: spec, facts and catalog in, plan out. No clock, network, random or environment."""
 
+from typing import TYPE_CHECKING
+
 from warmfleet.catalog.models import Catalog
-from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.lab import plan_lab
 from warmfleet.plan.models import FleetPlan
 from warmfleet.resolve.facts import Facts
 from warmfleet.spec.models import FleetSpec
 from warmfleet.spec.placement import LabPlacement
 
+if TYPE_CHECKING:
+    from warmfleet.plan.gpu_models import GpuFleetPlan
+
 __all__ = ["plan_fleet"]
 
 
-def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> FleetPlan | GpuFleetPlan:
+def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> "FleetPlan | GpuFleetPlan":
     """Plan one environment.
 
     Raises:

@@ -6,7 +6,6 @@ from pathlib import Path
 from warmfleet.catalog.models import Catalog
 from warmfleet.errors import SourceError, SpecError
 from warmfleet.resolve.catalog_facts import alike, packaged, published
-from warmfleet.resolve.local import local_facts
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.store import SourceMissingError, SourceUnreachableError
 from warmfleet.spec.sources import HubSourceSpec, PackageSourceSpec, PathSourceSpec, SourceSpec
@@ -36,6 +35,8 @@ def resolve_model(
     if isinstance(source, PackageSourceSpec):
         return packaged(at, source, catalog)
     if isinstance(source, PathSourceSpec):
+        from warmfleet.resolve.local import local_facts  # parsers: others must not wait for them
+
         return local_facts(at, source, catalog, root)
     if not refresh and (found := _without_asking(source, known)):
         return found
