@@ -2,6 +2,7 @@
 
 import bisect
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -137,12 +138,19 @@ def fit(
         concurrency=concurrency,
         kv_capacity_tokens=room * context // one if one else 0,
         largest_concurrency=_requests(room, one, engine),
-        largest_context=bisect.bisect_right(
-            range(1, architecture.max_context + 1),
-            room,
-            key=lambda tokens: cache(tokens, concurrency),
+        largest_context=_longest(
+            architecture.max_context, room, lambda tokens: cache(tokens, concurrency)
         ),
     )
+
+
+def _longest(most: int, room: int, cache: Callable[[int], int]) -> int:
+    """Return how many tokens of each request fit; the ends first, which most layouts are at."""
+    if room <= 0:
+        return 0
+    if cache(most) <= room:
+        return most
+    return bisect.bisect_right(range(1, most), room, key=cache)
 
 
 def _requests(room: int, one: int, engine: EngineMemory) -> int:
