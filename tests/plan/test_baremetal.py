@@ -1,10 +1,15 @@
 """Plans of GPU servers: what never falls with more load, and what every plan keeps."""
 
+import subprocess
+import sys
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warmfleet.catalog.gpu import find_gpu
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.gpu_models import GpuFleetPlan
+from warmfleet.plan.lock import dump_plan
 
 LOADS = st.fixed_dictionaries(
     {
@@ -73,8 +78,24 @@ def test_more_load_or_context_never_lowers_memory_or_replicas(
 
 
 def _memory_gb(plan: GpuFleetPlan) -> int:
+    """Return the memory of all cards as sold: cards of one size differ in what is left of it."""
     return sum(
-        group.count * group.gpus * plan.models[0].memory.total_bytes
+        group.count * group.gpus * find_gpu(group.gpu).memory_gb
         for site in plan.sites
         for group in site.groups
     )
+
+
+def test_another_process_with_other_hashes_plans_the_same_bytes(servers) -> None:
+    program = (
+        "import sys; from pathlib import Path; from warmfleet.plan.lock import *;"
+        f"base = Path({str(servers.base)!r});"
+        "sys.stdout.write(dump_plan(plan_spec_file(base, root=base.parent)))"
+    )
+    environment = {"PYTHONHASHSEED": "7", "TZ": "Asia/Shanghai", "LANG": "zh_CN.UTF-8"}
+
+    other = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, check=True, text=True
+    ).stdout
+
+    assert dump_plan(servers.plan()) == other

@@ -41,8 +41,9 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
 
 def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("servers", "count", "cards of each", "replicas on each"):
-        table.add_column(column, justify="right" if column == "count" else "left")
+    for column in ("servers", "count", "cards of each", "cores", "disk", "replicas on each"):
+        right = column in {"count", "cores", "disk"}
+        table.add_column(column, justify="right" if right else "left")
     for group in groups:
         named = ", ".join(group.servers[:3]) + (", ..." if len(group.servers) > 3 else "")
         what = f"leased: {named}" if group.servers else f"to rent: {group.name}"
@@ -50,7 +51,10 @@ def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
         on_each = ", ".join(
             f"{place.model} (card {' '.join(map(str, place.cards))})" for place in group.replicas
         )
-        table.add_row(escape(what), str(group.count), escape(cards), on_each)
+        disk = f"{group.disk_bytes / 10**9:.0f} GB"
+        table.add_row(
+            escape(what), str(group.count), escape(cards), str(group.cores), disk, on_each
+        )
     return table
 
 

@@ -6,6 +6,7 @@ from warmfleet.catalog.models import Catalog
 from warmfleet.plan.bandwidth import plan_bandwidth
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.gpu_choice import choose_cards
+from warmfleet.plan.gpu_hosts import must_have_hosts
 from warmfleet.plan.gpu_model import PlannedModel, plan_model
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuSitePlan
 from warmfleet.plan.gpu_placement import place_models
@@ -34,6 +35,8 @@ def plan_baremetal(
     chosen = [choose_cards(one, pools, at=at) for one in wanted]
     staffing = [staff(one, spec.updates.floor or 0) for one in chosen]
     placed = place_models(chosen, staffing, _host_memory(placement))
+    for group in placed.groups:
+        must_have_hosts(placement, group.servers, group.cores, group.disk_bytes)
     models = [
         plan_model(one, count, placed, spec.slo, catalog)
         for one, count in zip(chosen, staffing, strict=True)
@@ -52,7 +55,7 @@ def plan_baremetal(
                 name=region.value,
                 region=region.value,
                 bandwidth=line.plan,
-                groups=[group for group, _ in placed.groups],
+                groups=list(placed.groups),
             )
         ],
         models=[model.plan for model in models],
@@ -64,10 +67,7 @@ def plan_baremetal(
             line.line.decision("sites[0].bandwidth.line"),
             line.committed.decision("sites[0].bandwidth.committed_mbps"),
             line.burst.decision("sites[0].bandwidth.burst_mbps"),
-            *(
-                choice.decision(f"sites[0].groups[{index}].count")
-                for index, (_, choice) in enumerate(placed.groups)
-            ),
+            *placed.decisions,
             *(decision for model in models for decision in model.decisions),
             *timeouts.decisions,
             floor.decision("updates.floor"),

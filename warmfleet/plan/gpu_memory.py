@@ -45,7 +45,7 @@ def explain_memory(chosen: Chosen, memory: MemoryPlan, at: str) -> Iterator[Deci
     """Yield the decisions about the memory, ``at`` the model's path."""
     held, full, layout = chosen.offer.fit, chosen.offer.full, chosen.offer.layout
     shape, precision = chosen.wanted.facts.architecture, chosen.precision
-    split = f" over {layout.count} cards" if layout.count > 1 else ""
+    split = f", over {layout.count} cards" if layout.count > 1 else ""
     yield Choice(
         held.weights,
         f"{shape.parameters / 1e9:.2f}e9 parameters at {precision.linear_bits:g} bit, embeddings "

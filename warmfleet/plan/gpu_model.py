@@ -215,12 +215,27 @@ def _explain_cards(chosen: Chosen, at: str) -> Iterator[Decision]:
     ).decision(f"{at}.gpu")
     yield Choice(
         offer.layout.count,
-        "one card holds the model and its load"
-        if offer.layout.count == 1
-        else f"fewer than {offer.layout.count} do not hold the model, its load or its promises",
+        _explain_count(chosen),
         {"cards_of_all_replicas": offer.cards},
         gpu.source,
     ).decision(f"{at}.count")
+
+
+def _explain_count(chosen: Chosen) -> str:
+    layout = chosen.offer.layout
+    if layout.count == 1:
+        return "one card holds the model and its load"
+    fewer = [
+        row.refused
+        for row in chosen.refused
+        if row.refused.layout.gpu == layout.gpu
+        and row.precision == chosen.precision.id
+        and row.refused.layout.count < layout.count
+    ]
+    if not fewer:
+        return "fewer would be tight, or take more memory over all replicas"
+    last = max(fewer, key=lambda row: row.layout.count)
+    return f"{last.layout.count} would not do: {last.reason}"
 
 
 def _explain_price(chosen: Chosen) -> str:

@@ -170,6 +170,8 @@ class ServerGroupPlan(Plan):
     card: str = Field(description="its name")
     gpus: int = Field(gt=0, description="of each server")
     count: int = Field(gt=0, description="servers")
+    cores: int = Field(gt=0, description="physical CPU cores of each server, at least")
+    disk_bytes: int = Field(gt=0, description="for weights on each server, at least")
     replicas: list[ReplicaPlace] = Field(description="on each server")
     servers: list[str] = Field(description="names of leased servers; none: to be rented")
 

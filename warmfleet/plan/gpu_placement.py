@@ -1,7 +1,7 @@
 """Replicas on servers: which servers there must be, who shares cards, who stays on them."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -10,9 +10,11 @@ from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.gpu_cards import assign_cards
 from warmfleet.plan.gpu_choice import Chosen
+from warmfleet.plan.gpu_hosts import choose_cores, choose_disk
 from warmfleet.plan.gpu_models import ReplicaPlace, ResidencyPlan, ServerGroupPlan
 from warmfleet.plan.gpu_pools import Pool
 from warmfleet.plan.gpu_replicas import Staffing
+from warmfleet.plan.models import Decision
 from warmfleet.sizing.packing import Part, Server, pack
 from warmfleet.sizing.residency import Residency, Tenant, reside
 
@@ -26,7 +28,9 @@ _SYSTEM_BYTES = 16 * 10**9
 class Placed:
     """Where replicas run."""
 
-    groups: tuple[tuple[ServerGroupPlan, Choice[int]], ...]
+    groups: tuple[ServerGroupPlan, ...]
+    decisions: tuple[Decision, ...]
+    """About the groups of the first site."""
     residency: Mapping[str, tuple[ResidencyPlan, Choice[str]]]
     """By model."""
     shared: frozenset[str]
@@ -87,7 +91,8 @@ def place_models(
     Raises:
         PlanRefusedError: leased servers do not hold them all, not even in turn.
     """
-    groups: list[tuple[ServerGroupPlan, Choice[int]]] = []
+    groups: list[ServerGroupPlan] = []
+    decisions: list[Decision] = []
     residency: dict[str, tuple[ResidencyPlan, Choice[str]]] = {}
     shared: set[str] = set()
     members = [_Member(one, count) for one, count in zip(chosen, staffing, strict=True)]
@@ -110,10 +115,13 @@ def place_models(
         else:
             packing = pack([m.part for m in inside for _ in range(m.replicas)], server)
             servers = [list(parts) for parts in packing.servers] if packing else []
-        groups += (found := _groups(pool, server, servers, inside))
-        shared |= {name for group, _ in found for name in _sharing(group)}
+        for group, choices in _groups(pool, server, servers, inside):
+            at = f"sites[0].groups[{len(groups)}]"
+            groups.append(group)
+            decisions += [choice.decision(f"{at}.{field}") for field, choice in choices.items()]
+            shared |= _sharing(group)
         residency |= {member.name: _residency(member, rows) for member in inside}
-    return Placed(tuple(groups), residency, frozenset(shared))
+    return Placed(tuple(groups), tuple(decisions), residency, frozenset(shared))
 
 
 def _memory(member: _Member) -> int:
@@ -147,33 +155,38 @@ def _must_be_placed(rows: Iterable[Residency], pool: Pool) -> None:
 
 def _groups(
     pool: Pool, server: Server, servers: Sequence[Sequence[Part]], members: Sequence[_Member]
-) -> list[tuple[ServerGroupPlan, Choice[int]]]:
-    """Return servers with the same replicas as one group; leased ones without any are left out."""
+) -> Iterator[tuple[ServerGroupPlan, Mapping[str, Choice[int]]]]:
+    """Yield servers with the same replicas as one group; leased ones without any are left out."""
 
     def content(index: int) -> list[tuple[str, int]]:
         return sorted(Counter(part.model for part in servers[index]).items())
 
     used = sorted((index for index in range(len(servers)) if servers[index]), key=content)
-    groups = []
+    chosen = {member.name: member.chosen for member in members}
     for on, indexes in groupby(used, key=content):
         there = list(indexes)
+        places = [
+            ReplicaPlace(model=part.model, cards=list(cards))
+            for part, cards in assign_cards(servers[there[0]], server)
+        ]
+        cores, disk = choose_cores(places), choose_disk(places, chosen)
+        said = ", ".join(f"{count} of {name}" for name, count in on)
+        total = ", ".join(f"{m.replicas} of {m.name}" for m in members if m.name in dict(on))
+        count = Choice(
+            len(there), f"replicas: {total}; on each server {said}", dict(on), pool.gpu.source
+        )
         plan = ServerGroupPlan(
             name="gpu-" + "-".join(name for name, _ in on),
             gpu=pool.gpu.id,
             card=pool.gpu.name,
             gpus=server.cards,
-            count=len(there),
-            replicas=[
-                ReplicaPlace(model=part.model, cards=list(cards))
-                for part, cards in assign_cards(servers[there[0]], server)
-            ],
+            count=count.value,
+            cores=cores.value,
+            disk_bytes=disk.value,
+            replicas=places,
             servers=[pool.servers[index] for index in there] if pool.leased else [],
         )
-        said = ", ".join(f"{count} of {name}" for name, count in on)
-        total = ", ".join(f"{m.replicas} of {m.name}" for m in members if m.name in dict(on))
-        reason = f"replicas: {total}; on each server {said}"
-        groups.append((plan, Choice(len(there), reason, dict(on), pool.gpu.source)))
-    return groups
+        yield plan, {"count": count, "cores": cores, "disk_bytes": disk}
 
 
 def _sharing(group: ServerGroupPlan) -> set[str]:
