@@ -91,8 +91,8 @@ def _speed(model: GpuModelPlan) -> str:
         answers = f", then {speed.stream_tokens_per_s:.0f} tokens/s a stream"
         most = f" ({speed.ceiling_tokens_per_s:.0f} tokens/s)"
     return (
-        f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95){answers}; +/- "
-        f"{speed.error_pct:.0f} %\n"
+        f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95){answers}; off by "
+        f"{speed.error_pct:.0f} % in the median\n"
         f"  at most  {speed.ceiling_qps:.3g} requests/s{most} of one replica"
     )
 

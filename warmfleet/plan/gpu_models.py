@@ -80,7 +80,7 @@ class QualityLossPlan(Plan):
 
 
 class ThroughputPlan(Plan):
-    """Speed of one replica; ``error_pct`` is how far published measurements were off."""
+    """Speed of one replica; of the published speeds half were off by more than ``error_pct``."""
 
     ttft_p95_s: float = Field(gt=0, description="to the first token at the planned load")
     stream_tokens_per_s: float = Field(
