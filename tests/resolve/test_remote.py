@@ -250,6 +250,7 @@ FIRST = "model-00001-of-00002.safetensors"
 
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128}
 INDEX = "model.safetensors.index.json"
 OR_A_FILE = "needed weights with config.json, or a .gguf file by its name"
 
@@ -286,6 +287,24 @@ OR_A_FILE = "needed weights with config.json, or a .gguf file by its name"
             _changed(FIRST, safetensors({"other": [1]})),
             f"{INDEX}: found model.embed_tokens.weight in {FIRST}, which has no such tensor; "
             "needed files and index of one model",
+        ),
+        (
+            _changed("config.json", json.dumps(CONFIG | {"num_hidden_layers": 3}).encode()),
+            "config.json: num_hidden_layers: found 3, but the weights have 2 layers; needed both "
+            "of one model",
+        ),
+        (
+            _changed("config.json", json.dumps(CONFIG | {"quantization_config": AWQ}).encode()),
+            "config.json: quantization_config: found awq, but the weights are not packed; needed "
+            "both of one model",
+        ),
+        (
+            {
+                "config.json": repository()["config.json"],
+                "model.safetensors": repository()[FIRST].replace(b'"BF16"', b'"I16" '),
+            },
+            "config.json: quantization_config: missing, but the weights are packed; needed both "
+            "of one model",
         ),
         (
             {"config.json": repository()["config.json"]},

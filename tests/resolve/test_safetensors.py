@@ -168,8 +168,8 @@ def test_what_an_engine_loads_is_counted() -> None:
     untied = count_tensors(tensors, layers=2, tied=False)
     tied = count_tensors(tensors, layers=2, tied=True)
 
-    assert untied == Counted(TensorCounts(2350, 300, 20), 4516, "bf16")
-    assert tied == Counted(TensorCounts(1350, 300, 20), 2516, "bf16")
+    assert untied == Counted(TensorCounts(2350, 300, 20), 4516, "bf16", 1)
+    assert tied == Counted(TensorCounts(1350, 300, 20), 2516, "bf16", 1)
 
 
 def test_packed_weights_are_bytes_and_no_parameters() -> None:
@@ -179,4 +179,4 @@ def test_packed_weights_are_bytes_and_no_parameters() -> None:
         _tensor("model.layers.0.mlp.up_proj.scales", 10),
     ]
 
-    assert count_tensors(tensors, layers=1, tied=True) == Counted(None, 440, None)
+    assert count_tensors(tensors, layers=1, tied=True) == Counted(None, 440, None, 1)

@@ -18,20 +18,21 @@ from warmfleet.resolve.layer_kinds import MOST_LAYERS
 
 __all__ = ["GgufModel", "parse_gguf"]
 
+# Ids of warmfleet.sizing.precision; 16 bit are f16, whichever they are.
 # general.file_type: llama_ftype of ggml-org/llama.cpp include/llama.h.
 _FILE_TYPES: Final = {
-    0: "f32", 1: "f16", 2: "q4_0", 3: "q4_1", 7: "q8_0", 8: "q5_0", 9: "q5_1", 10: "q2_k",
+    0: "fp32", 1: "f16", 2: "q4_0", 3: "q4_1", 7: "q8_0", 8: "q5_0", 9: "q5_1", 10: "q2_k",
     11: "q3_k_s", 12: "q3_k_m", 13: "q3_k_l", 14: "q4_k_s", 15: "q4_k_m", 16: "q5_k_s",
     17: "q5_k_m", 18: "q6_k", 19: "iq2_xxs", 20: "iq2_xs", 21: "q2_k_s", 22: "iq3_xs",
     23: "iq3_xxs", 24: "iq1_s", 25: "iq4_nl", 26: "iq3_s", 27: "iq3_m", 28: "iq2_s", 29: "iq2_m",
-    30: "iq4_xs", 31: "iq1_m", 32: "bf16", 38: "mxfp4",
+    30: "iq4_xs", 31: "iq1_m", 32: "f16", 38: "mxfp4",
 }  # fmt: skip
 # ggml's types of tensors, for files that do not say (ggml.h, ggml_type).
 _TENSOR_TYPES: Final = {
-    0: "f32", 1: "f16", 2: "q4_0", 3: "q4_1", 6: "q5_0", 7: "q5_1", 8: "q8_0", 10: "q2_k",
+    0: "fp32", 1: "f16", 2: "q4_0", 3: "q4_1", 6: "q5_0", 7: "q5_1", 8: "q8_0", 10: "q2_k",
     11: "q3_k_m", 12: "q4_k_m", 13: "q5_k_m", 14: "q6_k", 16: "iq2_xxs", 17: "iq2_xs",
     18: "iq3_xxs", 19: "iq1_s", 20: "iq4_nl", 21: "iq3_s", 22: "iq2_s", 23: "iq4_xs",
-    29: "iq1_m", 30: "bf16", 39: "mxfp4",
+    29: "iq1_m", 30: "f16", 39: "mxfp4",
 }  # fmt: skip
 _BLOCK: Final = re.compile(r"blk\.(\d+)\.")
 

@@ -15,6 +15,9 @@ __all__ = ["HttpStore"]
 _ATTEMPTS: Final = 3
 _RETRY_S: Final = 0.5
 _MOST_REDIRECTS: Final = 5
+_SLOWEST_BYTES_S: Final = 64 * 1024
+"""A body that comes faster than this has more time than the limit: an index may be 10 MB."""
+
 _WITHOUT_RANGES: Final = 16 * 1024 * 1024
 """Read through, where a server gives only whole files."""
 
@@ -111,7 +114,7 @@ class HttpStore:
         parts: list[bytes] = []
         held = 0
         for part in response.iter_raw():
-            if time.monotonic() > until:
+            if time.monotonic() > until + held / _SLOWEST_BYTES_S:
                 msg = f"found {held} bytes in {self._limit_s:g} s; needed {wanted}"
                 raise _AgainError(msg)
             parts.append(part)

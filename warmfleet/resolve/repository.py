@@ -7,7 +7,7 @@ from typing import Any, Final
 from inference_app.problems import read_json
 from warmfleet.resolve.hf_config import TensorCounts, parse_config
 from warmfleet.resolve.model_facts import FileFacts
-from warmfleet.resolve.quantization import UNSTATED
+from warmfleet.resolve.quantization import UNSTATED, WeightsPrecision
 from warmfleet.resolve.safetensors import (
     HEAD_BYTES,
     Tensor,
@@ -26,6 +26,10 @@ _SINGLE: Final = "model.safetensors"
 _INDEX: Final = "model.safetensors.index.json"
 _PYTORCH: Final = "pytorch_model.bin"
 _HEADERS: Final = "headers of the weights"
+
+_UNPACKED: Final = {"bf16", "fp16", "fp32"}
+_ONE_BYTE: Final = {"fp8", "int8", "experts_int8"}
+"""A value of these is a parameter too."""
 
 _CONFIG_BYTES: Final = 4 * 1024 * 1024
 _INDEX_BYTES: Final = 64 * 1024 * 1024
@@ -61,6 +65,13 @@ def read_repository(store: Store, file: str = "") -> SourceFacts:
     with named(_CONFIG):
         found = parse_config(config, count)
     stated, measured = found.precision, counted[0]
+    _must_be_packed_as_said(stated, measured)
+    if 0 < measured.layers < found.architecture.layers:
+        msg = (
+            f"{_CONFIG}: num_hidden_layers: found {found.architecture.layers}, but the weights "
+            f"have {measured.layers} layers; needed both of one model"
+        )
+        raise ValueError(msg)
     return SourceFacts(
         format="safetensors",
         architecture=found.architecture,
@@ -142,6 +153,17 @@ def _must_agree(names: dict[str, set[str]], headers: list[_Header]) -> None:
         if missing:
             msg = f"{_INDEX}: found {min(missing)} in {path}, which has no such tensor"
             raise ValueError(f"{msg}; needed files and index of one model")
+
+
+def _must_be_packed_as_said(stated: WeightsPrecision | None, measured: Counted) -> None:
+    """Refuse a config that is not that of the weights: both sizes and speed would be wrong."""
+    packed = measured.counts is None
+    if packed and (stated is None or stated.id in _UNPACKED):
+        msg = f"{_CONFIG}: quantization_config: missing, but the weights are packed; needed both"
+        raise ValueError(f"{msg} of one model")
+    if not packed and stated is not None and stated.id not in {*_UNPACKED, *_ONE_BYTE}:
+        msg = f"{_CONFIG}: quantization_config: found {stated.id}, but the weights are not packed"
+        raise ValueError(f"{msg}; needed both of one model")
 
 
 def _whole(store: Store, path: str, most: int) -> Chunk:

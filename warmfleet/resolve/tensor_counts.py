@@ -38,6 +38,8 @@ class Counted:
     """Of all tensors that an engine loads."""
     precision: str | None
     """Number format of most of them; None for a format that only the config tells."""
+    layers: int
+    """Of the text model, by the names of its tensors; 0: they do not tell."""
 
 
 def count_tensors(tensors: Iterable[Tensor], *, layers: int, tied: bool) -> Counted:
@@ -51,7 +53,7 @@ def count_tensors(tensors: Iterable[Tensor], *, layers: int, tied: bool) -> Coun
         layers: Number of layers of the text model.
         tied: Input and output embedding are one tensor.
     """
-    text = experts = other = size = 0
+    text = experts = other = size = found_layers = 0
     sizes: Counter[str] = Counter()
     plain = True
     for tensor in tensors:
@@ -67,11 +69,13 @@ def count_tensors(tensors: Iterable[Tensor], *, layers: int, tied: bool) -> Coun
         plain = plain and tensor.dtype in _PLAIN
         sizes[tensor.dtype] += tensor.size_bytes
         text += tensor.elements
+        if (layer := _LAYER.search(tensor.name)) is not None:
+            found_layers = max(found_layers, int(layer[1]) + 1)
         if ".experts." in tensor.name:
             experts += tensor.elements
     counts = TensorCounts(text, experts, other) if plain and text else None
     most = sizes.most_common(1)
-    return Counted(counts, size, _IDS.get(most[0][0]) if most else None)
+    return Counted(counts, size, _IDS.get(most[0][0]) if most else None, found_layers)
 
 
 def _is_not_loaded(name: str, layers: int, tied: bool) -> bool:
