@@ -26,7 +26,7 @@ class ExpectedError:
 
 
 EXPECTED: Final = {
-    "dense": ExpectedError("dense models on one card", 9, 48, 36),
+    "dense": ExpectedError("dense models on one card", 9, 48, 38),
     "linked": ExpectedError("dense models on several cards", 16, 28, 12),
     "experts": ExpectedError("mixtures of experts", 20, 31, 7),
 }
