@@ -8,7 +8,8 @@ import pytest
 from warmfleet.catalog.gpu import find_gpu
 from warmfleet.catalog.llm import llms
 from warmfleet.catalog.load import load_catalog
-from warmfleet.plan.gpu_engine import EngineInputs, plan_engine
+from warmfleet.plan.gpu_engine import plan_engine
+from warmfleet.plan.gpu_engine_inputs import EngineInputs
 from warmfleet.plan.gpu_models import LlamacppPlan, VllmPlan
 from warmfleet.sizing.engine_memory import EngineMemory
 from warmfleet.sizing.fit import Layout, fit

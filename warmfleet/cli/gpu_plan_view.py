@@ -29,6 +29,8 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
         console.print(_title(model))
         console.print(_memory(model.memory))
         console.print(_speed(model))
+        if model.residency.kind != "resident":
+            console.print(_turns(model))
         for loss in model.quality:
             console.print(f"  quality  {escape(loss.finding)} ({escape(loss.source)})")
         if model.refused:
@@ -94,6 +96,14 @@ def _speed(model: GpuModelPlan) -> str:
         f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95){answers}; off by "
         f"{speed.error_pct:.0f} % in the median\n"
         f"  at most  {speed.ceiling_qps:.3g} requests/s{most} of one replica"
+    )
+
+
+def _turns(model: GpuModelPlan) -> str:
+    where = "on disk" if model.residency.kind == "in_turn" else "in host memory"
+    return (
+        f"  turns    its weights wait {where}; {model.residency.wait_s:.0f} s for a request that "
+        "finds another model loaded"
     )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.gpu_choice import Chosen
-from warmfleet.plan.gpu_engine import share_of
 from warmfleet.plan.gpu_models import MemoryPlan
+from warmfleet.plan.gpu_vllm import share_of
 from warmfleet.plan.models import Decision
 
 __all__ = ["explain_memory", "plan_memory"]

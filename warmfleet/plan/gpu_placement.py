@@ -147,8 +147,9 @@ def _must_be_placed(rows: Iterable[Residency], pool: Pool) -> None:
     named = ", ".join(f"{count} of model {name}" for name, count in moved.items())
     needed = sum(moved.values())
     msg = (
-        f"placement.servers: {pool} have no room for {named}, not even in turn; nearest: "
-        f"{needed} server{'s' if needed > 1 else ''} more like them, or fewer models"
+        f"placement.servers: {pool} {'have' if len(pool.servers) > 1 else 'has'} no room for "
+        f"{named}, not even in turn; nearest: {needed} server{'s' if needed > 1 else ''} more, or "
+        "fewer models"
     )
     raise PlanRefusedError(msg)
 
