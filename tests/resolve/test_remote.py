@@ -349,5 +349,11 @@ def test_without_a_network_a_model_that_nobody_knows_is_an_error() -> None:
 
     said = str(caught.value)
     assert said.startswith(f"{AT}: http://127.0.0.1:")
-    assert said.endswith("(3 tries); needed access, or a model that the catalog knows")
+    assert said.endswith("(3 tries); needed a source that can be read (HF_TOKEN, AWS_*: who asks)")
     assert "\n" not in said
+
+
+@pytest.mark.usefixtures("hub")
+def test_a_repository_that_is_not_there_gets_the_nearest_name() -> None:
+    with pytest.raises(SpecError, match=r"; did you mean 'Qwen/Qwen2\.5-7B-Instruct'\?$"):
+        _resolve(HubSourceSpec(hf="Qwen/Qwen2.5-7B-Instrct"))

@@ -8,7 +8,7 @@ from warmfleet.errors import NameUnknownError, SpecError
 from warmfleet.resolve.model_facts import FileFacts, ModelFacts
 from warmfleet.spec.sources import HubSourceSpec, PackageSourceSpec, SourceSpec
 
-__all__ = ["alike", "packaged", "published", "weights_facts"]
+__all__ = ["alike", "packaged", "published", "repositories", "weights_facts"]
 
 
 def packaged(at: str, source: PackageSourceSpec, catalog: Catalog) -> ModelFacts:
@@ -55,6 +55,11 @@ def published(source: HubSourceSpec) -> ModelFacts | None:
         if source.hf in {model.id, *model.names}:
             return _facts(source, model, model.precision, "catalog")
     return None
+
+
+def repositories() -> list[str]:
+    """Return the names of all repositories that the catalog has."""
+    return [model.id for model in llms()]
 
 
 def alike(source: HubSourceSpec, why: str) -> ModelFacts | None:

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from inference_app.problems import nearest
 from warmfleet.catalog.models import Catalog
 from warmfleet.errors import SourceError, SpecError
-from warmfleet.resolve.catalog_facts import alike, packaged, published
+from warmfleet.resolve.catalog_facts import alike, packaged, published, repositories
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.store import SourceMissingError, SourceUnreachableError
 from warmfleet.spec.sources import HubSourceSpec, PackageSourceSpec, PathSourceSpec, SourceSpec
@@ -46,15 +47,14 @@ def resolve_model(
     try:
         return remote_facts(source)
     except SourceMissingError as error:
-        msg = (
-            f"{at}: found no {error}; needed weights with config.json, or a .gguf file by its name"
-        )
+        needed = "needed weights with config.json, or a .gguf file by its name"
+        msg = f"{at}: found no {error}; {needed}{_near(source)}"
         raise SpecError(msg) from error
     except SourceUnreachableError as error:
         if isinstance(source, HubSourceSpec) and (found := alike(source, f"not reached: {error}")):
             return found
-        msg = f"{at}: {error}; needed access, or a model that the catalog knows"
-        raise SourceError(msg) from error
+        msg = f"{at}: {error}; needed a source that can be read (HF_TOKEN, AWS_*: who asks)"
+        raise SourceError(f"{msg}{_near(source)}") from error
     except ValueError as error:
         msg = f"{at}: {error}"
         raise SpecError(msg) from error
@@ -67,3 +67,7 @@ def _without_asking(source: SourceSpec, known: Sequence[ModelFacts]) -> ModelFac
     # What an earlier catalog said is no fact of the source: the catalog of today goes before it.
     here = published(source) if isinstance(source, HubSourceSpec) else None
     return here or locked
+
+
+def _near(source: SourceSpec) -> str:
+    return nearest(source.hf, repositories()) if isinstance(source, HubSourceSpec) else ""
