@@ -9,8 +9,8 @@ from tests.resolve.weights_server import WeightsServer
 from warmfleet.resolve import http_store
 
 OWN = (
-    "HF_TOKEN HF_TOKEN_PATH HF_ENDPOINT AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_ENDPOINT_URL "
-    "HTTP_PROXY http_proxy ALL_PROXY all_proxy"
+    "HF_HUB_OFFLINE HF_TOKEN HF_TOKEN_PATH HF_ENDPOINT AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY "
+    "AWS_ENDPOINT_URL HTTP_PROXY http_proxy ALL_PROXY all_proxy"
 )
 
 

@@ -357,3 +357,14 @@ def test_without_a_network_a_model_that_nobody_knows_is_an_error() -> None:
 def test_a_repository_that_is_not_there_gets_the_nearest_name() -> None:
     with pytest.raises(SpecError, match=r"; did you mean 'Qwen/Qwen2\.5-7B-Instruct'\?$"):
         _resolve(HubSourceSpec(hf="Qwen/Qwen2.5-7B-Instrct"))
+
+
+def test_nobody_is_asked_when_the_hubs_own_switch_says_so(
+    hub: WeightsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    found = _resolve(HubSourceSpec(hf="acme/Qwen2.5-7B-Instruct-GGUF"))
+
+    assert (found.format, hub.requests) == ("gguf", [])
+    assert "HF_HUB_OFFLINE is set" in found.found_in["architecture"]

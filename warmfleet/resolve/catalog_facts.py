@@ -84,7 +84,7 @@ def _facts(source: HubSourceSpec, model: Model, precision: str, where: str) -> M
     return ModelFacts(
         source=source,
         name=source.hf,
-        format="gguf" if source.file else "safetensors",
+        format="gguf" if source.file or "gguf" in source.hf.lower() else "safetensors",
         architecture=model.architecture,
         precision=precision,
         tasks=model.tasks,

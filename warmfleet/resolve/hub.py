@@ -6,6 +6,7 @@ from typing import Final
 from urllib.parse import quote
 
 from warmfleet.resolve.http_store import HttpStore
+from warmfleet.resolve.store import SourceUnreachableError
 from warmfleet.spec.sources import HubSourceSpec
 
 __all__ = ["hub_store", "hub_token"]
@@ -18,7 +19,13 @@ def hub_store(source: HubSourceSpec) -> HttpStore:
 
     BASE is the mirror that the spec names, else that of the variable HF_ENDPOINT, else the hub. A
     token goes to the last two alone: whoever writes a spec does not choose who gets to see it.
+
+    Raises:
+        SourceUnreachableError: the variable HF_HUB_OFFLINE says that nobody is to be asked.
     """
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "on", "yes", "true"}:
+        msg = "the hub is not asked: HF_HUB_OFFLINE is set"
+        raise SourceUnreachableError(msg)
     base = (source.mirror or os.environ.get("HF_ENDPOINT") or _HUB).rstrip("/")
     revision = quote(source.revision, safe="")
     token = None if source.mirror else hub_token()
