@@ -9,7 +9,8 @@ from warmfleet.catalog.llm import llms
 from warmfleet.sizing.demand import Demand
 from warmfleet.sizing.deployment import Promise
 from warmfleet.sizing.engine_memory import EngineMemory
-from warmfleet.sizing.offers import Asked, Offer, Price, offers
+from warmfleet.sizing.offer import Asked, Offer
+from warmfleet.sizing.offers import offers
 from warmfleet.sizing.precision import find_precision
 
 SHAPES = {model.id: model.architecture for model in llms()}
@@ -89,9 +90,9 @@ def test_the_whole_catalog_gives_the_smallest_that_does() -> None:
 
 
 def test_a_known_rent_decides_before_the_rest() -> None:
-    prices = {"h100-sxm": Price(1.0), "rtx3090": Price(1.5)}
+    rents = {"h100-sxm": 1.0, "rtx3090": 1.5}
 
-    ranked = offers(_asked(), USUAL, prices=prices).ranked
+    ranked = offers(_asked(), USUAL, rents=rents).ranked
 
     assert [offer.layout.gpu.id for offer in ranked[:2]] == ["h100-sxm", "rtx3090"]
     assert ranked[0].rent == 2.0

@@ -9,7 +9,8 @@ from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.gpu_pools import Pool, rentable
 from warmfleet.plan.gpu_redundancy import redundancy_of
 from warmfleet.plan.gpu_wanted import Wanted
-from warmfleet.sizing.offers import Offer, Price, Refused, offers
+from warmfleet.sizing.offer import Offer, Refused
+from warmfleet.sizing.offers import offers
 from warmfleet.sizing.precision import Precision
 from warmfleet.sizing.quality import PrecisionChoice, choose_precision
 
@@ -123,9 +124,9 @@ def _weigh(wanted: Wanted, pools: Sequence[Pool], precision: Precision) -> _Weig
     found: list[tuple[Pool, Offer]] = []
     for alike, counts in _alike(pools):
         cards = {pool.gpu.id: pool for pool in alike}
-        prices = {pool.gpu.id: Price(pool.rent) for pool in alike if pool.rent is not None}
+        rents = {pool.gpu.id: pool.rent for pool in alike if pool.rent is not None}
         weighed = offers(
-            wanted.asked(precision), [pool.gpu for pool in alike], counts=counts, prices=prices
+            wanted.asked(precision), [pool.gpu for pool in alike], counts=counts, rents=rents
         )
         refused += [RefusedLayout(precision.id, row) for row in weighed.refused]
         found += [(cards[offer.layout.gpu.id], offer) for offer in weighed.ranked]

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from warmfleet.plan.gpu_pools import Pool
-from warmfleet.sizing.offers import Offer
+from warmfleet.sizing.offer import Offer
 from warmfleet.sizing.replicas import servers_for
 
 __all__ = ["Redundancy", "redundancy_of"]

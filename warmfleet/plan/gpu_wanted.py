@@ -9,7 +9,7 @@ from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.sizing.demand import Demand
 from warmfleet.sizing.deployment import Promise
 from warmfleet.sizing.engine_memory import EngineMemory
-from warmfleet.sizing.offers import Asked
+from warmfleet.sizing.offer import Asked
 from warmfleet.sizing.precision import Precision, find_precision
 from warmfleet.spec.models import CallerSpec, FleetSpec, ModelSpec
 

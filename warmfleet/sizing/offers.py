@@ -2,138 +2,24 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from warmfleet.catalog.architecture import Architecture
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.sizing.capability import incapability
 from warmfleet.sizing.card_speed import card_speed
-from warmfleet.sizing.demand import Demand
-from warmfleet.sizing.deployment import Deployment, Promise, Shortfall, deploy
-from warmfleet.sizing.engine_memory import EngineMemory
+from warmfleet.sizing.deployment import Promise, Shortfall, deploy
 from warmfleet.sizing.fit import Fit, Layout, fit
-from warmfleet.sizing.precision import Precision
+from warmfleet.sizing.offer import Asked, Offer, Offers, Refused
 from warmfleet.sizing.roofline import Roofline
 from warmfleet.sizing.work import Work, work_of
 
-__all__ = ["COMFORTABLE_SHARE", "COUNTS", "Asked", "Offer", "Offers", "Price", "Refused", "offers"]
+__all__ = ["COUNTS", "offers"]
 
 COUNTS = (1, 2, 4, 8)
 """Tensor parallel over the cards of one host: what servers come with."""
 
-COMFORTABLE_SHARE = 0.1
-"""Of the engine's budget, free at the peak: room for longer prompts than the typical one."""
-
 _GIB = 2**30
-
-
-@dataclass(frozen=True)
-class Price:
-    """Rent of one card, from the user's price book, in its currency and for its period."""
-
-    per_card: float
-
-
-@dataclass(frozen=True)
-class Asked:
-    """A model with its load.
-
-    Attributes:
-        architecture: the model's shape.
-        precision: of its weights.
-        demands: all load.
-        promise: what callers are promised.
-        context: tokens of the longest request that must be possible.
-        engine: memory settings for a card.
-        peak: peak of a second over peak of a minute, 1 or more.
-    """
-
-    architecture: Architecture
-    precision: Precision
-    demands: Sequence[Demand]
-    promise: Promise
-    context: int
-    engine: Callable[[Gpu], EngineMemory]
-    peak: float = 1.0
-
-    @property
-    def reads_only(self) -> bool:
-        """Are there no answer tokens?"""
-        return not any(demand.output_tokens for demand in self.demands)
-
-    def typical(self, engine: EngineMemory) -> int:
-        """Tokens that a request holds: llama.cpp reserves the whole context for each place."""
-        if engine.engine == "llamacpp":
-            return self.context
-        longest = max(demand.prompt_tokens + demand.output_tokens for demand in self.demands)
-        return min(self.context, longest)
-
-
-@dataclass(frozen=True)
-class Offer:
-    """Replicas of a model, each on the cards of a layout.
-
-    Attributes:
-        layout: cards of one replica.
-        engine: its memory settings.
-        full: memory with one request of the whole context.
-        fit: memory with the requests of the busiest second, at their typical length.
-        streams: requests of typical length that one replica can hold at a time.
-        roofline: speed of one replica.
-        deployment: replicas, and what callers see of them.
-        price: of one card; None where it is not known.
-    """
-
-    layout: Layout
-    engine: EngineMemory
-    full: Fit
-    fit: Fit
-    streams: int
-    roofline: Roofline
-    deployment: Deployment
-    price: Price | None
-
-    @property
-    def cards(self) -> int:
-        """Cards of all replicas."""
-        return self.layout.count * self.deployment.replicas.total
-
-    @property
-    def memory_gb(self) -> int:
-        """Memory of the cards of all replicas, as sold."""
-        return self.cards * self.layout.gpu.memory_gb
-
-    @property
-    def comfortable(self) -> bool:
-        """Is a tenth of the budget free beside a request of the whole context?
-
-        The load has no say: it is spread over replicas until it fits, and with it a layout would
-        turn from tight to comfortable and back.
-        """
-        return self.full.headroom >= COMFORTABLE_SHARE * self.full.budget
-
-    @property
-    def rent(self) -> float | None:
-        """Price of all cards."""
-        return None if self.price is None else self.price.per_card * self.cards
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A layout that does not serve the model, and by how much."""
-
-    layout: Layout
-    reason: str
-    missing_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Offers:
-    """What serves the model, best first, and what does not."""
-
-    ranked: tuple[Offer, ...]
-    refused: tuple[Refused, ...]
 
 
 def offers(
@@ -141,7 +27,7 @@ def offers(
     gpus: Iterable[Gpu],
     *,
     counts: Sequence[int] = COUNTS,
-    prices: Mapping[str, Price] | None = None,
+    rents: Mapping[str, float] | None = None,
 ) -> Offers:
     """Weigh all cards.
 
@@ -157,7 +43,7 @@ def offers(
         asked: the model with its load.
         gpus: cards that can be rented.
         counts: cards of one host that a replica may take.
-        prices: rent by a card's id.
+        rents: of one card, by its id.
     """
     works: dict[str, Work] = {}
     ranked: list[Offer] = []
@@ -171,7 +57,7 @@ def offers(
             works[cached] = work_of(asked.architecture, asked.precision, kv_dtype=cached)
         best: Offer | None = None
         for count in counts:
-            found = _weigh(asked, works[cached], Layout(gpu, count), (prices or {}).get(gpu.id))
+            found = _weigh(asked, works[cached], Layout(gpu, count), (rents or {}).get(gpu.id))
             if isinstance(found, Refused):
                 refused.append(found)
                 continue
@@ -207,7 +93,7 @@ def _unable(asked: Asked, gpu: Gpu) -> str | None:
     return incapability(gpu, asked.precision, asked.engine(gpu).engine)
 
 
-def _weigh(asked: Asked, work: Work, layout: Layout, price: Price | None) -> Offer | Refused:
+def _weigh(asked: Asked, work: Work, layout: Layout, rent: float | None) -> Offer | Refused:
     gpu, count = layout.gpu, layout.tensor_parallel
     speed = card_speed(gpu, asked.precision)
     reason = _indivisible(asked, layout)
@@ -232,7 +118,7 @@ def _weigh(asked: Asked, work: Work, layout: Layout, price: Price | None) -> Off
         return Refused(layout, _short_of_speed(found, asked.promise))
     at_peak = min(streams, max(1, math.ceil(found.service.in_flight * asked.peak)))
     held = sized(typical, at_peak)
-    return Offer(layout, engine, full, held, streams, roofline, found, price)
+    return Offer(layout, engine, full, held, streams, roofline, found, rent)
 
 
 def _indivisible(asked: Asked, layout: Layout) -> str | None:
