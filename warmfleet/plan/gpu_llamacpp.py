@@ -19,8 +19,8 @@ def plan_llamacpp(inputs: EngineInputs) -> PlannedEngine:
     choices: dict[str, Choice[Scalar]] = {
         "parallel": Choice(
             inputs.places,
-            f"requests of the whole context that the cache holds; {fit.concurrency} are in flight "
-            "in the busiest second",
+            f"twice the {fit.concurrency} in flight in the busiest second, 8 at least, as far as "
+            "the card holds them: each has the whole context to itself",
             {"in_flight_at_peak": fit.concurrency},
             _ARGUMENTS,
         ),

@@ -57,7 +57,9 @@ def plan_model(
     """
     offer, wanted = chosen.offer, chosen.wanted
     shares = wanted.spec.name in placed.shared
-    places = chosen.shared_places if shares else offer.streams
+    # llama.cpp reserves the whole context of every place; vLLM gives cache out as it is needed.
+    reserved = offer.engine.engine == "llamacpp"
+    places = chosen.shared_places if shares or reserved else offer.streams
     ceiling = ceiling_of(wanted.demands, offer.roofline, places)
     seen = _seen(chosen, places)
     engine = _engine(chosen, ceiling, catalog, places=places, shares=shares)

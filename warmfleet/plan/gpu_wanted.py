@@ -18,7 +18,7 @@ __all__ = ["Wanted", "wanted_models"]
 _READ_ONLY_TASKS = {"embedding", "classification"}
 """One pass over the prompt and no answer tokens."""
 
-_SIXTEEN_BIT = {"bf16", "fp16"}
+_SIXTEEN_BIT = {"bf16", "fp16", "f16"}
 _LOWER = ("fp8", "int8", "awq")
 """vLLM brings 16-bit weights to FP8 while it loads; of most models there are repacks in others."""
 
@@ -158,6 +158,13 @@ def _must_offer(wanted: Wanted) -> None:
     asked = model.engine.kind
     if asked == "fake":
         msg = f"{wanted.at}.engine: found fake, which is for tests in the lab; nearest: auto"
+        raise PlanRefusedError(msg)
+    published = wanted.published
+    if model.precision not in {"auto", published.id} and published.id not in _SIXTEEN_BIT:
+        msg = (
+            f"{wanted.at}.precision: asked {model.precision}, but the weights of {found.name} are "
+            f"{published.id}; nearest: {published.id} (or auto), or a source in 16 bit"
+        )
         raise PlanRefusedError(msg)
     able = wanted.engine(wanted.precisions[0])
     if asked not in {"auto", able}:

@@ -135,7 +135,7 @@ def _must_fit(slo: SloSpec, forecast_s: float, start_s: float, shapes: list[Warm
         return
     asked_s = slo.cold_start.seconds
     msg = (
-        f"slo.cold_start: asked {slo.cold_start}, but the start takes {start_s:g} s and proving "
+        f"slo.cold_start: asked {slo.cold_start}, but the start takes {start_s:.3g} s and proving "
         f"{len(shapes)} shapes warm {forecast_s - start_s:.0f} s "
         f"({math.ceil(forecast_s - asked_s)} s too long); nearest: {math.ceil(forecast_s)} s, or "
         "callers with shorter prompts"
