@@ -1,5 +1,6 @@
 """Rows of measured memory, and what the planner, the naive formula and "times 1.2" make of them."""
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from warmfleet.catalog.gpu import Gpu, find_gpu, gpus
 from warmfleet.catalog.models import Model
 from warmfleet.catalog.names import find_model, precision_in
 from warmfleet.errors import NameUnknownError
-from warmfleet.sizing.precision import PRECISIONS, Precision
+from warmfleet.sizing.precision import Precision, find_precision
 
 GIB = 2**30
 MIB = 2**20
@@ -90,8 +91,7 @@ def subject_of(name: str, setting: str, *, parameters: float | None = None) -> S
         raise CannotSizeError(msg)
     # Engines cast what was published in more than 16 bit.
     found = said or model.precision
-    precision = PRECISIONS["bf16" if found == "fp32" else found]
-    return Subject(model, precision)
+    return Subject(model, find_precision("bf16" if found == "fp32" else found))
 
 
 def nominal_bits(precision: Precision) -> float:
@@ -146,6 +146,7 @@ def gpu_of(name: str, *, total_gib: float | None = None) -> Gpu:
 def number(row: Row, column: str) -> float | None:
     """Return a number of a row; None: not stated."""
     try:
-        return float(row.get(column, ""))
+        found = float(row.get(column, ""))
     except ValueError:
         return None
+    return found if math.isfinite(found) else None

@@ -134,7 +134,8 @@ def _version(row: Row) -> tuple[int, int]:
 
 
 def _parallel(row: Row) -> tuple[int, int]:
-    return int(number(row, "tensor_parallel") or 1), int(number(row, "pipeline_parallel") or 1)
+    tensor, pipeline = number(row, "tensor_parallel"), number(row, "pipeline_parallel")
+    return max(1, int(tensor or 1)), max(1, int(pipeline or 1))
 
 
 def _naive_weights(row: Row, subject: Subject) -> float:

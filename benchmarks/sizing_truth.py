@@ -87,7 +87,7 @@ def evaluate(files: Iterable[Path]) -> tuple[list[Sized], list[NotSized]]:
     sized: list[Sized] = []
     not_sized: list[NotSized] = []
     for file in files:
-        with file.open(newline="", encoding="utf-8") as stream:
+        with file.open(newline="", encoding="utf-8-sig") as stream:
             reader = csv.DictReader(stream)
             kind = next((kind for kind in _KINDS if kind in (reader.fieldnames or ())), None)
             if kind is None:
@@ -98,7 +98,7 @@ def evaluate(files: Iterable[Path]) -> tuple[list[Sized], list[NotSized]]:
                 for metric, predict in _KINDS[kind].items():
                     try:
                         found = predict(filled)
-                    except (CannotSizeError, WarmfleetError) as error:
+                    except (CannotSizeError, WarmfleetError, ArithmeticError) as error:
                         not_sized.append(NotSized(metric, filled["model"], str(error)))
                         continue
                     if found is not None:

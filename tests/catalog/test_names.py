@@ -74,6 +74,7 @@ def test_a_typing_error_gets_the_nearest_name() -> None:
         ("Q4_K - Medium", "q4_k_m"),
         ("UD-Q6_K_XL", "q6_k"),
         ("Q8_0_R8 - 8.5 bpw", "q8_0"),
+        ("UD-Q8_K_XL", "q8_0"),
         ("IQ4_KS_R4 - 4.25 bpw", None),
         ("Qwen2.5-7B-Instruct", None),
     ],

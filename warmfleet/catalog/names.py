@@ -40,6 +40,7 @@ _GGUF_AS: Final = {
     "q4_k": "q4_k_m",
     "q5_k": "q5_k_m",
     "q6_k_l": "q6_k",
+    "q8_k": "q8_0",
 }
 
 _TUNING_WORDS = """
