@@ -137,7 +137,7 @@ def _placed(url: str, response: httpx2.Response, start: int) -> tuple[int, int |
     if status in {404, 410}:
         raise SourceMissingError(url)
     if status in {401, 403}:
-        msg = f"{url}: found HTTP status {status}; needed the right to read it"
+        msg = f"{url}: found HTTP status {status}"
         raise SourceUnreachableError(msg)
     if status in {408, 425, 429} or status >= 500:
         msg = f"found HTTP status {status}"
