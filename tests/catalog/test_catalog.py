@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import ValidationError
 
 from warmfleet.catalog import load
@@ -17,7 +16,7 @@ DATA = Path(load.__file__).parent / "data"
 def _rows() -> list[Any]:
     rows = []
     for path in sorted(DATA.glob("*.yaml")):
-        for table, value in yaml.safe_load(path.read_text()).items():
+        for table, value in load._parse(path.read_bytes()).items():
             entries = value if isinstance(value, list) else [value]
             rows += [
                 pytest.param(entry, id=f"{table}-{entry.get('id', index)}")
