@@ -92,6 +92,7 @@ class HostState(_Model):
     name: str
     container_id: str
     running: bool
+    never_started: bool = False
     environment: str | None = Field(description="None: not ours")
     owner: str = ""
     digest: str | None = Field(description="HostSpec.digest() that it was made from")

@@ -14,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from warmfleet.provider.backend import (
     environment_of,
 )
 from warmfleet.provider.image import ensure_image, image_tag
+from warmfleet.provider.killed_start import clear_killed_start
 from warmfleet.provider.process import Finished, last_line, run_program
 
 __all__ = ["Podman"]
@@ -37,6 +39,12 @@ _log = logging.getLogger(__name__)
 
 _CONFIGURATION = Path(__file__).with_name("containers.conf")
 _DIGEST_LABEL = "warmfleet.digest"
+_UNSTARTED = frozenset({"created", "initialized"})
+"""Status of a container until its first start is done."""
+_HALF_REMOVED = "container not known"
+"""What podman says of a container whose storage is gone: it was killed while it removed it."""
+_CLEARINGS = 2
+"""Tries after what a killed start left: one thing may have hidden another."""
 _COMMAND_LIMIT_S = 60
 _RUN_LIMIT_S = 120
 _UP_LIMIT_S = 120
@@ -113,7 +121,13 @@ class Podman:
         """Return the host, None only when podman says that there is none."""
         if not self._exists("container", name):
             return None
-        [found] = json.loads(self._run("container", "inspect", name, about=f"inspect {name}"))
+        answer = self._podman("container", "inspect", name)
+        if answer.status and _HALF_REMOVED in answer.stderr:
+            self._run("rm", "--force", name, about=f"end the removal of {name}")
+            return None
+        if answer.status:
+            raise _failure(f"inspect {name}", answer)
+        [found] = json.loads(answer.stdout)
         labels = found["Config"].get("Labels") or {}
         networks = found["NetworkSettings"].get("Networks") or {}
         addresses = [network.get("IPAddress") for network in networks.values()]
@@ -121,6 +135,7 @@ class Podman:
             name=name,
             container_id=found["Id"],
             running=bool(found["State"]["Running"]),
+            never_started=found["State"]["Status"] in _UNSTARTED,
             environment=environment_of(labels),
             owner=labels.get(OWNER_LABEL, ""),
             digest=labels.get(_DIGEST_LABEL),
@@ -134,18 +149,21 @@ class Podman:
         found = self.find_host(spec.name)
         if found is not None:
             _refuse_foreign("container", spec, found)
-            if found.digest == spec.digest():
+            if found.digest == spec.digest() and not found.never_started:
                 if not found.running:
                     self.start_host(spec.name)
                 return self._found_host(spec.name)
             self.remove_host(spec.name)
+        else:
+            # Storage that no container has yet: podman was killed while it made one of this name.
+            self._podman("rm", "--force", "--ignore", spec.name)
         if not self._exists("image", spec.image) and spec.image == image_tag():
             ensure_image(_log.info)
         try:
-            self._run(*_run_arguments(spec), about=f"start {spec.name}", limit_s=_RUN_LIMIT_S)
+            self._start(spec.name, *_run_arguments(spec))
         except StackError:
             # podman keeps a container that it made but could not start (a busy port, say).
-            self._podman("rm", "--force", "--ignore", "--time", "0", spec.name)
+            self.remove_host(spec.name)
             raise
         return self._found_host(spec.name)
 
@@ -164,7 +182,7 @@ class Podman:
 
     def start_host(self, name: str) -> None:
         """Start a stopped host."""
-        self._run("start", name, about=f"start {name}", limit_s=_RUN_LIMIT_S)
+        self._start(name, "start", name)
 
     def remove_host(self, name: str) -> None:
         """Stop and remove the host with all it holds; absent is fine, one not ours is refused."""
@@ -172,6 +190,10 @@ class Podman:
         if found is None:
             return
         _refuse_unmarked("container", found)
+        if found.never_started:
+            # Perhaps it was killed in that: podman takes down only what it knows to be up.
+            with suppress(StackError):
+                self.start_host(name)
         self._run(
             *("rm", "--force", "--volumes", "--time", str(_STOP_LIMIT_S), name),
             about=f"remove {name}",
@@ -196,6 +218,18 @@ class Podman:
     def cancel(self) -> None:
         """Make the running calls, and all later ones, fail soon."""
         self._cancelled.set()
+
+    def _start(self, name: str, *arguments: str) -> None:
+        answer = self._podman(*arguments, limit_s=_RUN_LIMIT_S)
+        for _ in range(_CLEARINGS):
+            if not answer.status or not self._is_cleared(name, answer.stderr):
+                break
+            answer = self._podman("start", name, limit_s=_RUN_LIMIT_S)
+        if answer.status:
+            raise _failure(f"start {name}", answer)
+
+    def _is_cleared(self, name: str, printed: str) -> bool:
+        return clear_killed_start(name, printed, self._podman, self._as_root)
 
     def _hosts_in(self, network: str) -> list[str]:
         filters = ["--filter", f"network={network}", "--filter", f"label={ENVIRONMENT_LABEL}"]
@@ -264,16 +298,20 @@ class Podman:
             whole=arguments[0] in _WHOLE,
         )
 
+    def _as_root(self, *command: str) -> str:
+        return run_program([*self._root, *command], timeout_s=_COMMAND_LIMIT_S).stdout
+
+    @property
+    def _root(self) -> list[str]:
+        return [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
+
     @cached_property
     def _program(self) -> list[str]:
         if shutil.which("podman") is None:
             msg = "podman is not on PATH; lab hosts need it: apt-get install podman (make tools)"
             raise ToolMissingError(msg)
-        program = ["env", f"CONTAINERS_CONF={_CONFIGURATION}", "podman"]
-        if os.geteuid() == 0:
-            return program
-        program = ["sudo", "--non-interactive", *program]
-        if (
+        program = [*self._root, "env", f"CONTAINERS_CONF={_CONFIGURATION}", "podman"]
+        if self._root and (
             shutil.which("sudo") is None
             or run_program([*program, "--version"], timeout_s=_COMMAND_LIMIT_S).status
         ):
