@@ -46,6 +46,7 @@ def test_busy_replicas_are_the_time_that_the_requests_of_a_second_take() -> None
         (50, 0.999, 4),
         (1000, 0.999, 21),  # ways to choose are beyond a float here
         (100_000, 0.999, 1110),
+        (1_000_000, 0.999, 10_415),
     ],
 )
 def test_spares_keep_enough_up(carry: int, availability: float, spare: int) -> None:

@@ -2,7 +2,7 @@
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from warmfleet.sizing.demand import Demand
@@ -114,25 +114,42 @@ def spare_replicas(
 
 
 _ROUNDING = 1e-12
+_NOTHING = 1e-17
 
 
 def _up_share(needed: int, replicas: int, server_availability: float) -> float:
     """Share of the time that at least so many of all replicas are up.
 
-    By logarithms: of a thousand replicas the numbers of ways are beyond what a float holds.
+    Summed from the likeliest number of them away to where more add nothing: of a million replicas
+    a few hundred terms count. The first is worked out by logarithms, since ways to choose are
+    beyond what a float holds.
     """
-    up, down = math.log(server_availability), math.log1p(-server_availability)
-    all_ways = math.lgamma(replicas + 1)
-    return math.fsum(
-        math.exp(
-            all_ways
-            - math.lgamma(away + 1)
-            - math.lgamma(replicas - away + 1)
-            + away * down
-            + (replicas - away) * up
-        )
-        for away in range(replicas - needed + 1)
-    )
+    spare, down = replicas - needed, 1 - server_availability
+    odds = down / server_availability
+    if spare < replicas * down:
+        ratios = (away / ((replicas - away + 1) * odds) for away in range(spare, 0, -1))
+        return _sum_of(_away_share(spare, replicas, down), ratios)
+    if needed == 0:
+        return 1.0
+    ratios = ((replicas - away) * odds / (away + 1) for away in range(spare + 1, replicas))
+    return 1 - _sum_of(_away_share(spare + 1, replicas, down), ratios)
+
+
+def _away_share(away: int, replicas: int, down: float) -> float:
+    """Share of the time that just so many are away."""
+    ways = math.lgamma(replicas + 1) - math.lgamma(away + 1) - math.lgamma(replicas - away + 1)
+    return math.exp(ways + away * math.log(down) + (replicas - away) * math.log1p(-down))
+
+
+def _sum_of(term: float, ratios: Iterable[float]) -> float:
+    """Add up terms that fall, each by its ratio, while they count."""
+    total = term
+    for ratio in ratios:
+        term *= ratio
+        if term <= total * _NOTHING:
+            break
+        total += term
+    return total
 
 
 def _exact(value: float) -> float:
