@@ -95,6 +95,15 @@ def test_failure_of_a_run_that_was_cut_short_is_told(fleet: FleetOutput) -> None
             "connect to host 192.0.2.1 port 2211: Connection refused",
         ),
         (CHANGED_KEY, "it shows another host key than the one that is pinned in the stack"),
+        (
+            "Task failed: Host key checking is enabled, and SSH reported an unrecognized or "
+            "mismatching host key.",
+            "it shows another host key than the one that is pinned in the stack",
+        ),
+        (
+            "Task failed: error occurred on host warm: SSH authentication is incorrect",
+            "error occurred on host warm: SSH authentication is incorrect",
+        ),
         ("Data could not be sent to remote host", "Data could not be sent to remote host"),
     ],
 )

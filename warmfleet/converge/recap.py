@@ -9,8 +9,12 @@ from warmfleet.stack.outputs import FleetOutput
 
 __all__ = ["ConvergeResult", "HostRecap", "Recap"]
 
-_CHANGED_KEY = "REMOTE HOST IDENTIFICATION HAS CHANGED"
-_REFUSED_KEY = "Host key verification failed"
+_OTHER_KEY = (
+    "REMOTE HOST IDENTIFICATION HAS CHANGED",
+    "Host key verification failed",
+    "SSH reported an unrecognized or mismatching host key",  # in Mitogen's words
+)
+_PREFIXES = ("Task failed: ", "ssh: ")
 _SSH_PREFIXES = ("Failed to connect to the host via ssh:", "host can be reached over ssh:")
 
 
@@ -106,9 +110,11 @@ def _unreachable(event: TaskEvent, fleet: FleetOutput) -> str:
     address = f" ({ssh.user}@{ssh.address}:{ssh.port})" if ssh else ""
     causes = [event.message.partition(prefix)[2].strip() for prefix in _SSH_PREFIXES]
     cause = next(filter(None, causes), event.message)
-    if _CHANGED_KEY in cause or _REFUSED_KEY in cause:
+    if any(words in cause for words in _OTHER_KEY):
         cause = "it shows another host key than the one that is pinned in the stack"
-    return f"host {event.host}{address} is not reachable: {cause.removeprefix('ssh: ')}"
+    for prefix in _PREFIXES:
+        cause = cause.removeprefix(prefix)
+    return f"host {event.host}{address} is not reachable: {cause}"
 
 
 def _next_step(environment: str) -> str:
