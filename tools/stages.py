@@ -73,8 +73,8 @@ PREPARE = [
     Stage("wheelhouse", f"python -m warmfleet.converge.wheelhouse {ENVIRONMENT}", 900),
 ]
 CHECK = [
-    # Longest first: they run two at a time. Unit tests wait more than they compute, so two processes
-    # share them; a file's tests stay together, for its fixtures.
+    # Longest first: they run two at a time. Unit tests wait more than they compute, so two
+    # processes share them; a file's tests stay together, for its fixtures.
     Stage("unit", "pytest -q -n 2 --dist loadfile", 480),
     Stage("ansible", "tools/lint_ansible.sh", 240),
     Stage("types", "mypy", 240),
