@@ -3,9 +3,10 @@
     python benchmarks/converge.py [--json] [--quick]
 
 Three hosts of the benchmark's own environment, made anew for each set of settings: the same
-playbook and inventory with our ansible.cfg, with Ansible's defaults (told no more than where
-plugins and roles are), and with Mitogen where it runs. The quick form plays one role over hosts on
-which there is nothing left to do.
+playbook and inventory as `warmfleet converge` plays them (our ansible.cfg, tasks run by Mitogen),
+with our ansible.cfg alone as bare `ansible-playbook` has it, and with Ansible's defaults (told no
+more than where plugins and roles are). The quick form plays one role over hosts on which there is
+nothing left to do.
 """
 
 import json
@@ -20,11 +21,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from _figures import Figure, command, figure, note, progress
+from _figures import Figure, command, figure, progress
 
 from tests.e2e.own_project import Addresses, own_project
 from warmfleet.content import content_root
 from warmfleet.converge.compose import compose_inventory
+from warmfleet.converge.strategy import strategy_variables
 from warmfleet.plan.lock import plan_environment, write_lock
 from warmfleet.project import Project
 from warmfleet.provider.podman import Podman
@@ -33,8 +35,7 @@ from warmfleet.stack.workspace import Workspace
 
 _ENVIRONMENT = "bench"
 _ADDRESSES = Addresses(10443, 2410, "10.89.79.")
-_MITOGEN = "mitogen==0.3.54"
-_OURS, _DEFAULTS, _PEER = "ours", "Ansible's defaults", "Mitogen"
+_OURS, _DEFAULTS, _PLAIN = "ours", "Ansible's defaults", "our ansible.cfg alone"
 _GOAL = 2.0
 _LIMITS_S = (300, 5400)
 _RUN_S = 900
@@ -98,12 +99,13 @@ def _measure(quick: bool) -> list[Figure]:
         plan = plan_environment(project, _ENVIRONMENT)
         write_lock(plan, project.plan_file(_ENVIRONMENT))
         Credentials.ensure_for(project, plan)
-        settings = {_OURS: _our_settings(project), _DEFAULTS: _default_settings(project, root)}
-        if quick:
-            return _quick(project, root, settings)
-        if (mitogen := _mitogen(root)) is not None:
-            settings[_PEER] = settings[_OURS] | mitogen
-        return _long(project, settings)
+        plain = _plain_settings(project)
+        settings = {
+            _OURS: plain | strategy_variables(),
+            _DEFAULTS: _default_settings(project, root),
+            _PLAIN: plain,
+        }
+        return _quick(project, root, settings) if quick else _long(project, settings)
 
 
 def _quick(project: Project, root: Path, settings: dict[str, dict[str, str]]) -> list[Figure]:
@@ -127,14 +129,8 @@ def _long(project: Project, settings: dict[str, dict[str, str]], rounds: int = 2
         for name, variables in settings.items():
             progress(f"round {number + 1} of {rounds}: {name}")
             with _fresh_hosts(project, project.root) as hosts:
-                try:
-                    took = hosts.play(playbook, variables)
-                    nothing = [hosts.play(playbook, variables) for _ in range(2)]
-                except RuntimeError as error:
-                    if name != _PEER:
-                        raise
-                    note(f"{_MITOGEN} does not run this playbook: {error}")
-                    continue
+                took = hosts.play(playbook, variables)
+                nothing = [hosts.play(playbook, variables) for _ in range(2)]
             first.setdefault(name, []).append(took)
             again.setdefault(name, []).extend(nothing)
     return [*_figures("first", first), *_figures("noop", again)]
@@ -158,7 +154,7 @@ def _fresh_hosts(project: Project, root: Path) -> Iterator[_Hosts]:
         workspace.destroy(lambda _line: None)
 
 
-def _our_settings(project: Project) -> dict[str, str]:
+def _plain_settings(project: Project) -> dict[str, str]:
     return _variables(project) | {"ANSIBLE_CONFIG": str(content_root() / "ansible.cfg")}
 
 
@@ -181,22 +177,6 @@ def _variables(project: Project) -> dict[str, str]:
     }
 
 
-def _mitogen(root: Path) -> dict[str, str] | None:
-    """Return what its documentation says makes Ansible use it; None where it is not had."""
-    folder = root / "mitogen"
-    install = ["uv", "pip", "install", "--quiet", "--target", str(folder), _MITOGEN]
-    done = subprocess.run(install, capture_output=True, text=True, check=False, timeout=120)
-    if done.returncode != 0:
-        note(f"{_MITOGEN} could not be installed: {done.stderr.strip().splitlines()[-1]}")
-        return None
-    plugins = folder / "ansible_mitogen" / "plugins" / "strategy"
-    return {
-        "ANSIBLE_STRATEGY": "mitogen_linear",
-        "ANSIBLE_STRATEGY_PLUGINS": str(plugins),
-        "PYTHONPATH": str(folder),
-    }
-
-
 def _figures(name: str, seconds: dict[str, list[float]]) -> list[Figure]:
     figures = []
     for peer, others in seconds.items():
@@ -204,7 +184,7 @@ def _figures(name: str, seconds: dict[str, list[float]]) -> list[Figure]:
             figures.append(figure(f"{name}_s", others, "s", "lower"))
             continue
         ratios = [their / our for their, our in zip(others, seconds[_OURS], strict=False)]
-        short = "defaults" if peer == _DEFAULTS else "mitogen"
+        short = "defaults" if peer == _DEFAULTS else "plain"
         goal = _GOAL if peer == _DEFAULTS else 1.0
         figures.append(figure(f"{name}_{short}_s", others, "s", "lower"))
         figures.append(figure(f"{name}_speed_over_{short}", ratios, "x", "higher", goal=goal))

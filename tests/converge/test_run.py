@@ -16,7 +16,8 @@ TOUCH = """
 - name: Write a file
   ansible.builtin.copy:
     content: |
-      {{{{ {{'groups': group_names, 'env': warmfleet_environment, 'keys': keys}} | to_json }}}}
+      {{{{ {{'groups': group_names, 'env': warmfleet_environment, 'keys': keys,
+          'strategy': lookup('config', 'DEFAULT_STRATEGY')}} | to_json }}}}
     dest: "{folder}/{{{{ inventory_hostname }}}}"
     mode: "0600"
   vars:
@@ -72,7 +73,8 @@ def test_inventory_reaches_tasks_and_host_keys_are_checked(
     """ansible-runner turns the check of host keys off unless told otherwise."""
     assert runs["first"].ok
     seen = json.loads((module_bench.folder / "near-1").read_text())
-    assert seen == {"groups": ["near"], "env": "lab", "keys": True}
+    strategy = "mitogen_linear"
+    assert seen == {"groups": ["near"], "env": "lab", "keys": True, "strategy": strategy}
 
 
 def test_callers_environment_is_not_kept(runs: dict[str, Any]) -> None:

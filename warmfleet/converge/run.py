@@ -1,6 +1,5 @@
 """One run of ``roles/site.yml`` over an environment, by ansible-runner."""
 
-import importlib.util
 import json
 import logging
 import os
@@ -23,6 +22,7 @@ from warmfleet.converge.events import TaskEvent, read_event
 from warmfleet.converge.locks import LockHeldError, exclusive
 from warmfleet.converge.processes import end_marked
 from warmfleet.converge.recap import ConvergeResult, Recap
+from warmfleet.converge.strategy import strategy_variables
 from warmfleet.errors import ConvergeError
 from warmfleet.project import PROJECT_VARIABLE, Project
 
@@ -173,22 +173,11 @@ def _environment(project: Project, environment: str, folder: Path) -> dict[str, 
         # Where the next run removes what a killed one left.
         "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
         "ANSIBLE_NOCOLOR": "True",
-        # One Python stays on each host for the whole run, where Ansible starts one for every task.
-        "ANSIBLE_STRATEGY": "mitogen_linear",
-        "ANSIBLE_STRATEGY_PLUGINS": str(_strategies()),
+        **strategy_variables(),
         "PATH": os.pathsep.join((str(programs), os.environ.get("PATH", os.defpath))),
         PROJECT_VARIABLE: str(project.root),
         "WARMFLEET_ENVIRONMENT": environment,
     }
-
-
-def _strategies() -> Path:
-    """Return the folder of Mitogen's plug-ins; importing it here would patch this process."""
-    found = importlib.util.find_spec("ansible_mitogen")
-    if found is None or found.origin is None:
-        msg = "mitogen is not installed; needed: warmfleet[control], as it was released"
-        raise ConvergeError(msg)
-    return Path(found.origin).parent / "plugins" / "strategy"
 
 
 def _write_inventory(folder: Path, inventory: dict[str, Any]) -> Path:
