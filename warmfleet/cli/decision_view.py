@@ -41,7 +41,7 @@ def print_explanations(console: Console, decisions: Sequence[Decision]) -> None:
 
 
 def decisions_of(decisions: Sequence[Decision], field: str) -> list[Decision]:
-    """Return the decisions whose field is ``field``, lies in it, or ends with it.
+    """Return the decisions whose field is ``field``, lies in it, ends with it, or goes through it.
 
     Raises:
         click.UsageError: none; the nearest field is named.
@@ -52,6 +52,7 @@ def decisions_of(decisions: Sequence[Decision], field: str) -> list[Decision]:
         if decision.field == field or decision.field.startswith((f"{field}.", f"{field}["))
     ]
     found = found or [item for item in decisions if item.field.endswith(f".{field}")]
+    found = found or [item for item in decisions if f".{field}." in item.field]
     if found:
         return found
     fields = [decision.field for decision in decisions]
