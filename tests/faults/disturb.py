@@ -120,9 +120,9 @@ def _descendants(root: int) -> list[int]:
     todo = [root]
     while todo:
         mine: list[int] = []
-        # A child belongs to the thread that started it.
-        for task in Path("/proc", str(todo.pop()), "task").glob("*/children"):
-            with suppress(OSError):
+        with suppress(OSError):  # one that has ended meanwhile
+            # A child belongs to the thread that started it.
+            for task in Path("/proc", str(todo.pop()), "task").glob("*/children"):
                 mine += map(int, task.read_text().split())
         found += mine
         todo += mine
