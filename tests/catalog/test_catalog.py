@@ -15,8 +15,8 @@ DATA = Path(load.__file__).parent / "data"
 
 def _rows() -> list[Any]:
     rows = []
-    for path in sorted(DATA.glob("*.yaml")):
-        for table, value in load._parse(path.read_bytes()).items():
+    for path in sorted(DATA.glob("*.[jy]*")):
+        for table, value in load._parse(path.name, path.read_bytes()).items():
             entries = value if isinstance(value, list) else [value]
             rows += [
                 pytest.param(entry, id=f"{table}-{entry.get('id', index)}")
@@ -50,7 +50,7 @@ def test_the_version_is_that_of_the_bytes(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert re.fullmatch(rf"{re.escape(load.EDITION)}\+[0-9a-f]{{12}}", version)
 
     (tmp_path / "data").mkdir()
-    for path in DATA.glob("*.yaml"):
+    for path in DATA.glob("*.[jy]*"):
         (tmp_path / "data" / path.name).write_bytes(path.read_bytes())
     monkeypatch.setattr(load.resources, "files", lambda _: tmp_path)
     assert load.load_catalog.__wrapped__().version == version

@@ -11,5 +11,5 @@ __all__ = ["llms"]
 @cache
 def llms() -> tuple[Model, ...]:
     """Return all models whose shape the catalog knows; those of the lab come first."""
-    rows = read_table("llms.yaml", "llms")
+    rows = read_table("llms.json", "llms")
     return (*load_catalog().models, *(Model.model_validate(row) for row in rows))

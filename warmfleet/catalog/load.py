@@ -1,6 +1,7 @@
 """Read the catalog that comes with the package."""
 
 import hashlib
+import json
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -17,7 +18,7 @@ EDITION = "2026.11"
 
 _READ_WHEN_ASKED = {
     "gpus.yaml",
-    "llms.yaml",
+    "llms.json",
     "load_rates.yaml",
     "quality.yaml",
     "speed_anchors.yaml",
@@ -31,25 +32,27 @@ def load_catalog() -> Catalog:
     digest = hashlib.sha256()
     rows: dict[str, Any] = {}
     for file in sorted(_folder().iterdir(), key=lambda entry: entry.name):
-        if not file.name.endswith(".yaml"):
+        if not file.name.endswith((".yaml", ".json")):
             continue
         raw = file.read_bytes()
         digest.update(file.name.encode() + b"\0" + raw + b"\0")
         if file.name not in _READ_WHEN_ASKED:
-            rows |= _parse(raw)
+            rows |= _parse(file.name, raw)
     return Catalog.model_validate({"version": f"{EDITION}+{digest.hexdigest()[:12]}", **rows})
 
 
 def read_table(file: str, table: str) -> list[dict[str, Any]]:
     """Return the rows of one table, as they stand in a file of ``data/``."""
-    return list(_parse((_folder() / file).read_bytes())[table])
+    return list(_parse(file, (_folder() / file).read_bytes())[table])
 
 
 def _folder() -> Traversable:
     return resources.files("warmfleet.catalog") / "data"
 
 
-def _parse(raw: bytes) -> dict[str, Any]:
+def _parse(name: str, raw: bytes) -> dict[str, Any]:
+    if name.endswith(".json"):  # long tables: ten times as fast as YAML
+        return dict(json.loads(raw))
     rows: dict[str, Any] = yaml.load(raw, Loader=_Loader)  # noqa: S506 - safe, and in C if it can be
     return rows
 
