@@ -1,6 +1,6 @@
 """A plan of GPU servers as tables for people: what to rent, each model, then what all share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -10,6 +10,9 @@ from warmfleet.cli.decision_view import decision_table
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
 
 __all__ = ["print_gpu_plan"]
+
+_NAMED = 3
+"""Servers that are named; the rest is counted."""
 
 _REFUSED_SHOWN = 4
 """Refused offers of a model that are shown: those that miss least."""
@@ -24,6 +27,8 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
             f"{escape(line.line)} {line.committed_mbps} Mbps (burst {line.burst_mbps})"
         )
         console.print(_servers(site.groups))
+        if site.idle:
+            console.print(f"leased and not needed: {escape(_some(site.idle))}")
     for index, model in enumerate(plan.models):
         console.print()
         console.print(_title(model))
@@ -47,8 +52,7 @@ def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
         right = column in {"count", "cores", "disk"}
         table.add_column(column, justify="right" if right else "left")
     for group in groups:
-        named = ", ".join(group.servers[:3]) + (", ..." if len(group.servers) > 3 else "")
-        what = f"leased: {named}" if group.servers else f"to rent: {group.name}"
+        what = f"leased: {_some(group.servers)}" if group.servers else f"to rent: {group.name}"
         cards = f"{group.gpus} x {group.card}"
         on_each = ", ".join(
             f"{place.model} (card {' '.join(map(str, place.cards))})" for place in group.replicas
@@ -119,6 +123,11 @@ def _refused(model: GpuModelPlan) -> Table:
     if (more := len(model.refused) - _REFUSED_SHOWN) > 0:
         table.add_row(f"  and {more} more", "", "", "see --json")
     return table
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _requests(count: int) -> str:

@@ -9,7 +9,7 @@ from warmfleet.plan.gpu_choice import choose_cards
 from warmfleet.plan.gpu_hosts import must_have_hosts
 from warmfleet.plan.gpu_model import PlannedModel, plan_model
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuSitePlan
-from warmfleet.plan.gpu_placement import place_models
+from warmfleet.plan.gpu_placement import Placed, place_models
 from warmfleet.plan.gpu_pools import pools_of
 from warmfleet.plan.gpu_replicas import staff
 from warmfleet.plan.gpu_wanted import wanted_models
@@ -56,6 +56,7 @@ def plan_baremetal(
                 region=region.value,
                 bandwidth=line.plan,
                 groups=list(placed.groups),
+                idle=_idle(placement, placed),
             )
         ],
         models=[model.plan for model in models],
@@ -86,6 +87,11 @@ def _timeouts(models: Sequence[PlannedModel]) -> PlannedTimeouts:
         budget_s=max(model.plan.warmup.budget_s for model in models),
         gap_s=max(alone) if alone else None,
     )
+
+
+def _idle(placement: BaremetalPlacement, placed: Placed) -> list[str]:
+    used = {name for group in placed.groups for name in group.servers}
+    return [server.name for server in placement.servers if server.name not in used]
 
 
 def _host_memory(placement: BaremetalPlacement) -> dict[str, int]:

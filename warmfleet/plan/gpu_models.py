@@ -183,6 +183,7 @@ class GpuSitePlan(Plan):
     region: str
     bandwidth: BandwidthPlan
     groups: list[ServerGroupPlan] = Field(min_length=1)
+    idle: list[str] = Field(description="leased servers that nothing needs")
 
 
 class GpuFleetPlan(CommonPlan):
