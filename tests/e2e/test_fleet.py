@@ -5,6 +5,7 @@ Each test starts from the state that the one before it left, as an operator's da
 
 import itertools
 import json
+import os
 import signal
 import ssl
 import stat
@@ -428,7 +429,12 @@ def _keeps_secrets(path: Path) -> bool:
 
 def test_down_leaves_nothing_but_logs(fleet: Fleet, first_up: Any) -> None:
     assert first_up
+    # As a converge that was killed leaves its Ansible: waiting for hosts that are about to go.
+    artifacts = fleet.project / ".warmfleet" / ENVIRONMENT / "runner/last/artifacts/run"
+    mark = {"AWX_ISOLATED_DATA_DIR": str(artifacts)}
+    left_run = subprocess.Popen(["sleep", "600"], env=os.environ | mark)
     fleet.warmfleet("down", ENVIRONMENT)
+    assert left_run.wait(timeout=5) == -signal.SIGTERM
     label = f"label=warmfleet.environment={ENVIRONMENT}"
     assert fleet.run("podman", "ps", "-aq", "--filter", label).stdout == ""
     networks = fleet.run("podman", "network", "ls", "--format", "{{.Name}}").stdout.split()

@@ -26,7 +26,7 @@ from warmfleet.converge.strategy import strategy_variables
 from warmfleet.errors import ConvergeError
 from warmfleet.project import PROJECT_VARIABLE, Project
 
-__all__ = ["ConvergeResult", "OnEvent", "converge", "run_playbook"]
+__all__ = ["ConvergeResult", "OnEvent", "converge", "end_left_run", "run_playbook"]
 
 OnEvent = Callable[[TaskEvent], None]
 
@@ -83,7 +83,7 @@ def run_playbook(
     on_event: OnEvent,
 ) -> ConvergeResult:
     """Run one playbook over a composed inventory; errors as for ``converge``."""
-    folder = project.environment_state(environment) / "runner"
+    folder = _folder(project, environment)
     folder.mkdir(mode=0o700, exist_ok=True)
     try:
         with exclusive(folder / ".lock", wait=False):
@@ -91,8 +91,7 @@ def run_playbook(
             limit_s = int(composed.limit_s) + _BASE_LIMIT_S
             run = _Run(on_event)
             inventory = _write_inventory(folder, composed.inventory)
-            # Of a run that was killed: it would go on changing hosts beside this one.
-            end_marked(_MARK, str(folder / _RUN / "artifacts" / _IDENT))
+            end_left_run(project, environment)
             with _interruptible() as interrupted:
                 outcome = ansible_runner.run(
                     private_data_dir=str(_fresh(folder / _RUN)),
@@ -128,6 +127,15 @@ def run_playbook(
         changed_tasks=run.recap.changed_tasks,
         duration_s=round(time.monotonic() - began, 3),
     )
+
+
+def end_left_run(project: Project, environment: str) -> None:
+    """End what a killed run left: it would go on changing hosts, or wait for them for ever."""
+    end_marked(_MARK, str(_folder(project, environment) / _RUN / "artifacts" / _IDENT))
+
+
+def _folder(project: Project, environment: str) -> Path:
+    return project.environment_state(environment) / "runner"
 
 
 class _Run:

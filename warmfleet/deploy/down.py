@@ -2,6 +2,7 @@
 
 import shutil
 
+from warmfleet.converge.run import end_left_run
 from warmfleet.deploy.progress import Reporter
 from warmfleet.project import Project
 from warmfleet.stack.credentials import Credentials
@@ -18,6 +19,7 @@ def down(project: Project, environment: str, reporter: Reporter) -> dict[str, in
         StackError: a resource could not be removed; run it again.
     """
     project.spec_file(environment)
+    end_left_run(project, environment)
     with reporter.stage("stack") as stage:
         changes = Workspace(project, environment).destroy(stage.update)
     # After the hosts: should destroying fail, the keys are still there to look into why.
