@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.faults.disturb import ITSELF, Harm, kill
-from tests.faults.fleet import ENVIRONMENT, STACK, Fleet
+from tests.faults.fleet import ENVIRONMENT, STACK, SUBNET_PREFIX, Fleet, container, podman
 
+UP = ("warmfleet", "up", ENVIRONMENT)
 STACK_UP = (*STACK, "up", ENVIRONMENT)
 _REPLICA, _GATEWAY = "replica-2", "gw-1"
 _WEIGHTS = "/srv/warmfleet/models"
@@ -48,6 +49,53 @@ def lost(host: str) -> Callable[[Fleet], None]:
     return lambda fleet: fleet.lose(host)
 
 
+def inside(host: str, script: str) -> Callable[[Fleet], None]:
+    """Return what runs a script in a host."""
+
+    def run(fleet: Fleet) -> None:
+        fleet.inside(host, script)
+
+    return run
+
+
+def power_cut(*hosts: str) -> Callable[[Fleet], Harm]:
+    """Return the harm of a host that loses its power."""
+
+    def harm(_root: int) -> list[str]:
+        podman("kill", *(container(host) for host in hosts))
+        return [f"{host} lost its power" for host in hosts]
+
+    return lambda _fleet: harm
+
+
+def filled(host: str, mib: int) -> Callable[[Fleet], Harm]:
+    """Return the harm of a disk of weights that somebody else fills meanwhile."""
+
+    def prepare(fleet: Fleet) -> Harm:
+        def harm(_root: int) -> list[str]:
+            fleet.inside(host, f"head -c {mib}M /dev/zero >{_WEIGHTS}/.filled")
+            return [f"{mib} MiB of the disk of {host} are taken"]
+
+        return harm
+
+    return prepare
+
+
+def network_cut(_fleet: Fleet) -> Harm:
+    """Return the harm of a network that swallows what goes to the replica."""
+
+    def harm(_root: int) -> list[str]:
+        _iptables("--insert")
+        return [f"the network to {_REPLICA} is cut"]
+
+    return harm
+
+
+def _iptables(action: str) -> None:
+    rule = ("OUTPUT", "--destination", f"{SUBNET_PREFIX}12", "--jump", "DROP")
+    subprocess.run(["iptables", action, *rule], check=True, capture_output=True)
+
+
 def second(*command: str, told: str) -> Callable[[Fleet], Harm]:
     """Return another operator's command, which must be refused with the line ``told``."""
 
@@ -61,6 +109,18 @@ def second(*command: str, told: str) -> Callable[[Fleet], Harm]:
         return harm
 
     return prepare
+
+
+def _fill_logs(fleet: Fleet) -> None:
+    folder = fleet.project.environment_state(ENVIRONMENT) / "logs"
+    mount = ("mount", "-t", "tmpfs", "-o", "size=4k", "logs", str(folder))
+    subprocess.run(mount, check=True)
+    (folder / "other.log").write_bytes(b"x" * 4096)
+
+
+def _free_logs(fleet: Fleet) -> None:
+    folder = fleet.project.environment_state(ENVIRONMENT) / "logs"
+    subprocess.run(["umount", str(folder)], check=True)
 
 
 def _small_backend(fleet: Fleet) -> None:
@@ -98,7 +158,7 @@ def _free_backend(fleet: Fleet) -> None:
 
 _BARE_PULUMI = f'eval "$(warmfleet env)" && exec pulumi up --yes --non-interactive -s {ENVIRONMENT}'
 
-POINTS = [
+STACK_POINTS = [
     Point("pulumi, at its start", _LOOKING, killed(r"/pulumi up "), "ended by SIGKILL"),
     Point("the stack's program", _LOOKING, killed(r"language.python"), "failed: "),
     Point(
@@ -138,4 +198,102 @@ POINTS = [
         "second operator, bare pulumi up",
         *(_LOOKING, second("bash", "-c", _BARE_PULUMI, told="the stack is currently locked"), None),
     ),
+    Point(
+        "second operator, beside a bare pulumi up",
+        _LOOKING,
+        second(
+            *UP, told=rf"^error: stack {ENVIRONMENT} is locked by .*; wait until that has ended"
+        ),
+        None,
+    ),
 ]
+STORMS = {
+    "a fresh replica": [
+        Point("up, at its start", "stack *started", killed(ITSELF), None, before=lost(_REPLICA)),
+        Point(
+            "ansible, first tasks",
+            *("host_baseline: Preflight", killed(_ANSIBLE), "ansible-playbook"),
+            delay_s=1,
+        ),
+        Point(
+            "ssh, weights on their way",
+            f"{_REPLICA}: model_store: Preflight .* Refuse weights",
+            killed(r"^ssh "),
+            None,
+        ),
+        Point(
+            "ansible, wheels going in",
+            f"{_REPLICA}: inference_service: Release .* Push their hashes",
+            *(killed(_ANSIBLE), "ansible-playbook"),
+            delay_s=3,
+            before=lost(_REPLICA),
+        ),
+        Point(
+            "up, replica warming",
+            f"{_REPLICA}: inference_service: Run .* Start instances at boot",
+            *(killed(ITSELF), None),
+            delay_s=4,
+        ),
+        Point(
+            "second operator, warmfleet up beside it",
+            "host_baseline: Preflight",
+            second(
+                *UP, told=f"^error: {ENVIRONMENT} is being changed by warmfleet up {ENVIRONMENT}"
+            ),
+            None,
+        ),
+    ],
+    "a fresh gateway": [
+        Point(
+            "ansible, gateway half made",
+            f"{_GATEWAY}: edge_proxy: Install .* Set restarts",
+            *(killed(_ANSIBLE), "ansible-playbook"),
+            delay_s=2,
+            before=lost(_GATEWAY),
+        ),
+        Point(
+            "up, gateway half configured",
+            f"{_GATEWAY}: edge_proxy: Tree .* Write their keys",
+            *(killed(ITSELF), None),
+        ),
+        Point("up, asking for an answer", "answer *started", killed(ITSELF), None),
+        Point(
+            "full disk, logs",
+            *("stack *started", lambda _fleet: lambda _root: ["the disk of logs is full"], None),
+            before=_fill_logs,
+            heal=_free_logs,
+        ),
+    ],
+    "cuts and full disks": [
+        Point(
+            "network cut",
+            f"{_REPLICA}: host_baseline: Configure .* Folders",
+            *(network_cut, rf"error: .*{_REPLICA}.* is not reachable"),
+            heal=lambda _fleet: _iptables("--delete"),
+        ),
+        Point(
+            "power cut of a replica",
+            f"{_REPLICA}: host_baseline: Configure .* Folders",
+            *(power_cut(_REPLICA), rf"error: .*{_REPLICA}.* is not reachable"),
+        ),
+        Point(
+            "full disk, weights on a host",
+            f"{_REPLICA}: model_store: Preflight .* Refuse weights",
+            *(filled(_REPLICA, 640), rf"error: .*{_REPLICA}.*[Nn]o space left"),
+            before=inside(
+                _REPLICA, f"rm -rf {_WEIGHTS}/*; mount -t tmpfs -o size=700m weights {_WEIGHTS}"
+            ),
+            heal=inside(_REPLICA, f"umount {_WEIGHTS}"),
+        ),
+        Point(
+            "power cut of the gateway",
+            f"{_GATEWAY}: edge_proxy: Preflight .* See whether",
+            *(power_cut(_GATEWAY), rf"error: .*{_GATEWAY}.* is not reachable"),
+        ),
+        Point(
+            "power cut of gateway and replica, when all is done",
+            *("answer *done", power_cut(_REPLICA, _GATEWAY), None),
+        ),
+    ],
+}
+"""By what they have in common; each run goes on from what the one before it left."""

@@ -1,12 +1,13 @@
-"""Does the next run repair what a killed, starved or disputed `up` of the stack left?
+"""Does the next `warmfleet up` repair what a killed, cut off or starved one left?
 
     python benchmarks/kill_matrix.py [--json] [--quick]
 
-The stack of a fleet of its own is brought up once undisturbed. Then, point by point, it is given
-something to do, harmed in the middle of it, and brought up again. A harmed run must end in bounded
-time with one line; the next one must end with the state of the undisturbed stack: containers,
-network, addresses, rules, resources, files, no process and no temporary file more. What Ansible
-does afterwards is not harmed here. The quick form does one point.
+A fleet of its own is brought up once undisturbed. Then, point by point, `warmfleet up` has
+something to do and is harmed in the middle of it; after some points, each going on from what the
+one before it left, it is let run to its end. A harmed run must end in bounded time with one line;
+the last one must end with the state of the undisturbed fleet: containers, network, addresses,
+rules, stack, files on both sides, no process and no temporary file more. Points of the stack alone
+are repaired one by one. The quick form does one of these.
 """
 
 import re
@@ -17,9 +18,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from _figures import Figure, command, figure, note, progress
-from _kill_points import POINTS, STACK_UP, Point
+from _kill_points import STACK_POINTS, STACK_UP, STORMS, UP, Point
 
 from tests.faults.disturb import Disturbed, disturb
 from tests.faults.fleet import ENVIRONMENT, SUBNET_PREFIX, Fleet
@@ -29,7 +31,7 @@ from warmfleet.provider.podman import Podman
 _LIMITS_S = (300, 7200)
 _RUN_S = 900
 _ERROR_S = 150.0
-"""What a run may take from the harm to its end."""
+"""What a run may take from the harm to its end: SSH gives up a silent host after 60 s, twice."""
 _QUICK = "podman, address just taken"
 
 
@@ -47,58 +49,78 @@ def _measure(quick: bool) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="warmfleet-kills-") as folder:
         fleet = Fleet(Path(folder))
         try:
-            points = [point for point in POINTS if point.name == _QUICK or not quick]
-            runs = list(_gone_through(fleet, points))
+            storms = list(_quick(fleet) if quick else _long(fleet))
         finally:
             fleet.run("warmfleet", "down", ENVIRONMENT)
             left = differences(traces(SUBNET_PREFIX, network), nothing)
             Podman().remove_network(network)
     if left:
         note(f"after down: {left}")
-    unrepaired = sum(bool(run.wrong) for run in runs) + bool(left)
-    harmed = [run.harmed_s for run in runs]
+    harmed = [seconds for storm in storms for seconds in storm.harmed_s]
+    unrepaired = sum(bool(storm.wrong) for storm in storms) + bool(left)
     return [
-        figure("not_repaired", [unrepaired], "points", "lower", goal=0, n=len(runs)),
+        figure("not_repaired", [unrepaired], "storms", "lower", goal=0, n=len(storms)),
+        figure("points", [len(harmed)], "points", "higher"),
         figure("harm_to_end", harmed, "s", "lower", value=max(harmed), goal=_ERROR_S),
-        figure("repairing_run", [run.repaired_s for run in runs], "s", "lower"),
+        figure("repairing_run", [storm.repaired_s for storm in storms], "s", "lower"),
     ]
 
 
 @dataclass(frozen=True)
-class _Run:
-    """One point, gone through."""
+class _Storm:
+    """Points that were gone through one after the other, and the run that repaired them."""
 
-    harmed_s: float
+    harmed_s: list[float]
     repaired_s: float
     wrong: list[str]
 
 
-def _gone_through(fleet: Fleet, points: Sequence[Point]) -> Iterator[_Run]:
-    for failure in _unrepaired(fleet):
-        raise RuntimeError(failure)
+def _quick(fleet: Fleet) -> Iterator[_Storm]:
+    _succeed(fleet, STACK_UP)
     wanted = state(fleet, inside=False)
+    yield _storm(fleet, [point for point in STACK_POINTS if point.name == _QUICK], STACK_UP, wanted)
+
+
+def _long(fleet: Fleet) -> Iterator[_Storm]:
+    _succeed(fleet, UP)
+    whole = state(fleet, inside=True)
+    outside = {name: part for name, part in whole.items() if name != "hosts"}
+    for point in STACK_POINTS:
+        yield _storm(fleet, [point], STACK_UP, outside)
+    for points in STORMS.values():
+        yield _storm(fleet, points, UP, whole)
+
+
+def _storm(
+    fleet: Fleet, points: Sequence[Point], command: Sequence[str], wanted: dict[str, Any]
+) -> _Storm:
+    harmed_s: list[float] = []
+    wrong: list[str] = []
     for point in points:
         progress(f"{point.name} ...")
-        harmed = _harmed(fleet, point)
-        wrong = list(_unlike_told(point, harmed))
-        began = time.monotonic()
-        wrong += _unrepaired(fleet)
-        repaired_s = time.monotonic() - began
-        wrong += differences(state(fleet, inside=False), wanted)
+        harmed = _harmed(fleet, point, command)
+        unlike = list(_unlike_told(point, harmed))
         said = harmed.errors[-1] if harmed.errors else f"status {harmed.status}"
-        note(
-            f"{point.name}: {said}; then {'; '.join(wrong[:9]) or 'as undisturbed'}".replace(
-                str(fleet.folder), ""
-            )
-        )
-        yield _Run(harmed.seconds, repaired_s, wrong)
+        note(f"{point.name}: {harmed.seconds:.0f} s later: {said}{_marked(unlike)}")
+        harmed_s.append(harmed.seconds)
+        wrong += unlike
+    began = time.monotonic()
+    unlike = list(_unrepaired(fleet, command))
+    repaired_s = time.monotonic() - began
+    unlike += differences(state(fleet, inside="hosts" in wanted), wanted)
+    note(f"  repaired in {repaired_s:.0f} s, as undisturbed{_marked(unlike)}")
+    return _Storm(harmed_s, repaired_s, [*wrong, *unlike])
 
 
-def _harmed(fleet: Fleet, point: Point) -> Disturbed:
+def _marked(wrong: Sequence[str]) -> str:
+    return f", BUT {'; '.join(wrong[:9])}" if wrong else ""
+
+
+def _harmed(fleet: Fleet, point: Point, command: Sequence[str]) -> Disturbed:
     point.before(fleet)
     try:
         return disturb(
-            *(STACK_UP, fleet.variables, point.moment, point.harm(fleet)),
+            *(command, fleet.variables, point.moment, point.harm(fleet)),
             delay_s=point.delay_s,
             limit_s=_RUN_S,
         )
@@ -121,11 +143,16 @@ def _unlike_told(point: Point, harmed: Disturbed) -> Iterator[str]:
         yield f"said {harmed.errors or harmed.lines[-3:]}, not {point.says}"
 
 
-def _unrepaired(fleet: Fleet) -> Iterator[str]:
+def _unrepaired(fleet: Fleet, command: Sequence[str]) -> Iterator[str]:
     """Run to the end; tell how that failed."""
-    done = fleet.run(*STACK_UP, limit_s=_RUN_S)
+    done = fleet.run(*command, limit_s=_RUN_S)
     if done.returncode != 0:
         yield f"the next run ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
+
+
+def _succeed(fleet: Fleet, command: Sequence[str]) -> None:
+    for failure in _unrepaired(fleet, command):
+        raise RuntimeError(failure)
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from warmfleet.converge.run import ConvergeResult
+from warmfleet.converge.run_folder import temporary_folder
 from warmfleet.errors import ConvergeError, HostUnreachableError
 
 pytestmark = pytest.mark.machine
@@ -93,6 +95,29 @@ def test_interrupt_ends_all_that_the_run_started(bench: Any, tmp_path: Path) -> 
     assert not _alive(int(pid_file.read_text()), within_s=5)
 
 
+def test_a_killed_ansible_says_so_and_what_it_was_at(bench: Any, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def kill() -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and not pid_file.exists():
+            time.sleep(0.1)
+        mark = str(bench.state / "runner/last/artifacts/run").encode()
+        for folder in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if (
+                    mark in (folder / "environ").read_bytes()
+                    and b"ansible-playbook" in (folder / "cmdline").read_bytes()
+                ):
+                    os.kill(int(folder.name), signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    with pytest.raises(ConvergeError, match="was killed: stopped at near-1: Take long; run"):
+        bench.play(LONG.format(pid_file=pid_file), "near-1")
+    thread.join()
+
+
 def test_what_a_killed_run_left_is_ended_and_removed(bench: Any, tmp_path: Path) -> None:
     run = bench.state / "runner" / "last"
     left = run / "tmp" / "ansible-local-1"
@@ -102,10 +127,16 @@ def test_what_a_killed_run_left_is_ended_and_removed(bench: Any, tmp_path: Path)
         ["sh", "-c", "trap '' TERM; sleep 60 & wait; sleep 60"], env=variables
     )
     seen = tmp_path / "seen"
-    look = f"ls {run / 'tmp'} > {seen}"
+    look = f"ls {run / 'tmp'} > {seen}; ls $TMPDIR >> {seen}"
+    with temporary_folder(run.parent) as sockets:
+        pass
+    (sockets / "left").mkdir(parents=True)
     bench.play(f"- name: Look\n  ansible.builtin.shell: {look}\n", "near-1")
     assert not left.exists()
+    assert not sockets.exists()
     assert "ansible-local-" in seen.read_text()
+    assert "left" not in seen.read_text()
+    assert "mitogen_unix_" in seen.read_text()
     assert worker.wait(timeout=5) == -signal.SIGKILL
 
 

@@ -57,6 +57,10 @@ class TestFlags:
         assert spec().digest() == spec().digest()
         assert spec().digest() != spec(memory_mb=512).digest()
 
+    def test_digest_does_not_depend_on_the_order_of_ports(self) -> None:
+        one, other = {22: 2210, 443: 8443}, {443: 8443, 22: 2210}
+        assert spec(published_ports=one).digest() == spec(published_ports=other).digest()
+
 
 class TestNeeds:
     def test_podman_missing(self, monkeypatch):

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -22,19 +21,25 @@ from warmfleet.converge.events import TaskEvent, read_event
 from warmfleet.converge.locks import LockHeldError, exclusive
 from warmfleet.converge.processes import end_marked
 from warmfleet.converge.recap import ConvergeResult, Recap
+from warmfleet.converge.run_folder import (
+    IDENT,
+    MARK,
+    end_left_run,
+    fresh_run,
+    run_of,
+    runner_folder,
+    temporary_folder,
+)
 from warmfleet.converge.strategy import strategy_variables
 from warmfleet.errors import ConvergeError
 from warmfleet.project import PROJECT_VARIABLE, Project
 
-__all__ = ["ConvergeResult", "OnEvent", "converge", "end_left_run", "run_playbook"]
+__all__ = ["ConvergeResult", "OnEvent", "converge", "run_playbook"]
 
 OnEvent = Callable[[TaskEvent], None]
 
 _BASE_LIMIT_S = 1800
-_RUN = "last"
-_IDENT = "run"
 _STOPPED = ("canceled", "timeout")
-_MARK = "AWX_ISOLATED_DATA_DIR"  # ansible-runner gives it to Ansible: the folder of this run
 _ERROR_MARKS = ("[ERROR]: ", "ERROR! ")
 
 logger = logging.getLogger(__name__)
@@ -83,7 +88,7 @@ def run_playbook(
     on_event: OnEvent,
 ) -> ConvergeResult:
     """Run one playbook over a composed inventory; errors as for ``converge``."""
-    folder = _folder(project, environment)
+    folder = runner_folder(project, environment)
     folder.mkdir(mode=0o700, exist_ok=True)
     try:
         with exclusive(folder / ".lock", wait=False):
@@ -92,13 +97,13 @@ def run_playbook(
             run = _Run(on_event)
             inventory = _write_inventory(folder, composed.inventory)
             end_left_run(project, environment)
-            with _interruptible() as interrupted:
+            with temporary_folder(folder) as temporary, _interruptible() as interrupted:
                 outcome = ansible_runner.run(
-                    private_data_dir=str(_fresh(folder / _RUN)),
-                    ident=_IDENT,
+                    private_data_dir=str(fresh_run(folder)),
+                    ident=IDENT,
                     playbook=str(playbook),
                     inventory=str(inventory),
-                    envvars=_environment(project, environment, folder / _RUN),
+                    envvars=_environment(project, environment, run_of(folder), temporary),
                     cmdline=" ".join(options) or None,
                     limit=limit,
                     timeout=limit_s,
@@ -109,7 +114,7 @@ def run_playbook(
                     cancel_callback=interrupted.is_set,
                 )
             if outcome.status in _STOPPED:
-                ended = end_marked(_MARK, outcome.config.artifact_dir)
+                ended = end_marked(MARK, outcome.config.artifact_dir)
                 logger.info("run %s; ended %d processes it left", outcome.status, ended)
             if interrupted.is_set():
                 raise KeyboardInterrupt
@@ -120,6 +125,9 @@ def run_playbook(
         raise failure
     if outcome.status == "timeout":
         raise ConvergeError(f"ansible-playbook was not done after {limit_s} s: {run.reason()}")
+    if outcome.rc is None:  # no exit status: it did not end by itself
+        msg = f"ansible-playbook was killed: {run.reason()}; run the same command again"
+        raise ConvergeError(msg)
     if outcome.status != "successful":
         raise ConvergeError(f"ansible-playbook {outcome.status} ({outcome.rc}): {run.reason()}")
     return ConvergeResult(
@@ -127,15 +135,6 @@ def run_playbook(
         changed_tasks=run.recap.changed_tasks,
         duration_s=round(time.monotonic() - began, 3),
     )
-
-
-def end_left_run(project: Project, environment: str) -> None:
-    """End what a killed run left: it would go on changing hosts, or wait for them for ever."""
-    end_marked(_MARK, str(_folder(project, environment) / _RUN / "artifacts" / _IDENT))
-
-
-def _folder(project: Project, environment: str) -> Path:
-    return project.environment_state(environment) / "runner"
 
 
 class _Run:
@@ -171,7 +170,9 @@ class _Run:
         return self._lines[-1] if self._lines else "no output"
 
 
-def _environment(project: Project, environment: str, folder: Path) -> dict[str, str]:
+def _environment(
+    project: Project, environment: str, folder: Path, temporary: Path
+) -> dict[str, str]:
     """Return variables that make the run use this installation's Ansible and content."""
     programs = Path(sys.executable).parent
     return {
@@ -181,6 +182,7 @@ def _environment(project: Project, environment: str, folder: Path) -> dict[str, 
         # Where the next run removes what a killed one left.
         "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
         "ANSIBLE_NOCOLOR": "True",
+        "TMPDIR": str(temporary),
         **strategy_variables(),
         "PATH": os.pathsep.join((str(programs), os.environ.get("PATH", os.defpath))),
         PROJECT_VARIABLE: str(project.root),
@@ -196,13 +198,6 @@ def _write_inventory(folder: Path, inventory: dict[str, Any]) -> Path:
     content = {"plugin": "warmfleet", "composed": str(composed)}
     source.write_text(json.dumps(content), encoding="utf-8")
     return source
-
-
-def _fresh(folder: Path) -> Path:
-    """Return an empty folder: ansible-runner lets files of an earlier run win over arguments."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    return folder
 
 
 def _forget_environment(status: Mapping[str, Any], runner_config: Any) -> None:

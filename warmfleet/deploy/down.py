@@ -2,7 +2,7 @@
 
 import shutil
 
-from warmfleet.converge.run import end_left_run
+from warmfleet.converge.run_folder import end_left_run
 from warmfleet.deploy.progress import Reporter
 from warmfleet.project import Project
 from warmfleet.stack.credentials import Credentials

@@ -56,6 +56,9 @@ class Connection(_Inputs):
     ansible_become: bool
     ansible_ssh_private_key_file: str
     ansible_ssh_common_args: str
+    # Mitogen's own words for ServerAliveInterval and ServerAliveCountMax: it ignores those of ssh.
+    mitogen_ssh_keepalive_interval: int
+    mitogen_ssh_keepalive_count: int
     # Discovery costs a round trip a host and warns when another Python appears.
     ansible_python_interpreter: str = "/usr/bin/python3"
 

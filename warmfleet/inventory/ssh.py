@@ -12,14 +12,17 @@ __all__ = ["connection", "ssh_command", "write_known_hosts"]
 
 _SSH_PORT = 22
 _CONNECT_S = 8
+# A host that says nothing for a minute is gone.
+_ALIVE_INTERVAL_S = 15
+_ALIVE_COUNT = 4
 _OPTIONS = {
     "StrictHostKeyChecking": "yes",
     "GlobalKnownHostsFile": "/dev/null",
     "HostKeyAlgorithms": "ssh-ed25519",
     "IdentitiesOnly": "yes",
     "PasswordAuthentication": "no",
-    "ServerAliveInterval": "15",
-    "ServerAliveCountMax": "4",
+    "ServerAliveInterval": str(_ALIVE_INTERVAL_S),
+    "ServerAliveCountMax": str(_ALIVE_COUNT),
 }
 
 
@@ -32,6 +35,8 @@ def connection(host: HostOutput, credentials: Credentials) -> Connection:
         ansible_become=host.ssh.user != "root",
         ansible_ssh_private_key_file=str(credentials.ssh_private_key_file),
         ansible_ssh_common_args=shlex.join(_arguments(credentials)),
+        mitogen_ssh_keepalive_interval=_ALIVE_INTERVAL_S,
+        mitogen_ssh_keepalive_count=_ALIVE_COUNT,
     )
 
 

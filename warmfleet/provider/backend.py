@@ -1,6 +1,7 @@
 """What resources need of the world: networks and hosts, behind one Protocol."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -83,7 +84,9 @@ class HostSpec(_Model):
 
     def digest(self) -> str:
         """Return what changes when anything that is fixed at creation changes."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+        # Sorted: the engine hands over a map's entries in any order.
+        said = json.dumps(self.model_dump(mode="json"), sort_keys=True)
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 class HostState(_Model):
