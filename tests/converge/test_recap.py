@@ -101,6 +101,11 @@ def test_failure_of_a_run_that_was_cut_short_is_told(fleet: FleetOutput) -> None
             "it shows another host key than the one that is pinned in the stack",
         ),
         (
+            "Task failed: Mitogen was disconnected from the remote environment while a call was "
+            "in-progress. If you feel this is in error, please file a bug.",
+            "the connection broke, or the host fell silent, in the middle of a task",
+        ),
+        (
             "Task failed: error occurred on host warm: SSH authentication is incorrect",
             "error occurred on host warm: SSH authentication is incorrect",
         ),

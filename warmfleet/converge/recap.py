@@ -14,6 +14,7 @@ _OTHER_KEY = (
     "Host key verification failed",
     "SSH reported an unrecognized or mismatching host key",  # in Mitogen's words
 )
+_BROKEN = "Mitogen was disconnected from the remote environment"
 _PREFIXES = ("Task failed: ", "ssh: ")
 _SSH_PREFIXES = ("Failed to connect to the host via ssh:", "host can be reached over ssh:")
 
@@ -112,6 +113,8 @@ def _unreachable(event: TaskEvent, fleet: FleetOutput) -> str:
     cause = next(filter(None, causes), event.message)
     if any(words in cause for words in _OTHER_KEY):
         cause = "it shows another host key than the one that is pinned in the stack"
+    if _BROKEN in cause:
+        cause = "the connection broke, or the host fell silent, in the middle of a task"
     for prefix in _PREFIXES:
         cause = cause.removeprefix(prefix)
     return f"host {event.host}{address} is not reachable: {cause}"
