@@ -208,6 +208,37 @@ STACK_POINTS = [
     ),
 ]
 STORMS = {
+    "cuts and full disks": [
+        Point(
+            "network cut",
+            f"{_REPLICA}: host_baseline: Configure .* Folders",
+            *(network_cut, rf"error: .*{_REPLICA}.* is not reachable"),
+            heal=lambda _fleet: _iptables("--delete"),
+        ),
+        Point(
+            "full disk, weights on a host",
+            f"{_REPLICA}: model_store: Preflight .* Refuse weights",
+            *(filled(_REPLICA, 640), rf"error: .*{_REPLICA}.*[Nn]o space left"),
+            before=inside(
+                _REPLICA, f"rm -rf {_WEIGHTS}/*; mount -t tmpfs -o size=700m weights {_WEIGHTS}"
+            ),
+            heal=inside(_REPLICA, f"umount {_WEIGHTS}"),
+        ),
+        Point(
+            "power cut of a replica",
+            f"{_REPLICA}: host_baseline: Configure .* Folders",
+            *(power_cut(_REPLICA), rf"error: .*{_REPLICA}.* is not reachable"),
+        ),
+        Point(
+            "power cut of the gateway",
+            f"{_GATEWAY}: edge_proxy: Preflight .* See whether",
+            *(power_cut(_GATEWAY), rf"error: .*{_GATEWAY}.* is not reachable"),
+        ),
+        Point(
+            "power cut of gateway and replica, when all is done",
+            *("answer *done", power_cut(_REPLICA, _GATEWAY), None),
+        ),
+    ],
     "a fresh replica": [
         Point("up, at its start", "stack *started", killed(ITSELF), None, before=lost(_REPLICA)),
         Point(
@@ -262,37 +293,6 @@ STORMS = {
             *("stack *started", lambda _fleet: lambda _root: ["the disk of logs is full"], None),
             before=_fill_logs,
             heal=_free_logs,
-        ),
-    ],
-    "cuts and full disks": [
-        Point(
-            "network cut",
-            f"{_REPLICA}: host_baseline: Configure .* Folders",
-            *(network_cut, rf"error: .*{_REPLICA}.* is not reachable"),
-            heal=lambda _fleet: _iptables("--delete"),
-        ),
-        Point(
-            "power cut of a replica",
-            f"{_REPLICA}: host_baseline: Configure .* Folders",
-            *(power_cut(_REPLICA), rf"error: .*{_REPLICA}.* is not reachable"),
-        ),
-        Point(
-            "full disk, weights on a host",
-            f"{_REPLICA}: model_store: Preflight .* Refuse weights",
-            *(filled(_REPLICA, 640), rf"error: .*{_REPLICA}.*[Nn]o space left"),
-            before=inside(
-                _REPLICA, f"rm -rf {_WEIGHTS}/*; mount -t tmpfs -o size=700m weights {_WEIGHTS}"
-            ),
-            heal=inside(_REPLICA, f"umount {_WEIGHTS}"),
-        ),
-        Point(
-            "power cut of the gateway",
-            f"{_GATEWAY}: edge_proxy: Preflight .* See whether",
-            *(power_cut(_GATEWAY), rf"error: .*{_GATEWAY}.* is not reachable"),
-        ),
-        Point(
-            "power cut of gateway and replica, when all is done",
-            *("answer *done", power_cut(_REPLICA, _GATEWAY), None),
         ),
     ],
 }
