@@ -220,7 +220,9 @@ STORMS = {
             f"{_REPLICA}: model_store: Preflight .* Refuse weights",
             *(filled(_REPLICA, 640), rf"error: .*{_REPLICA}.*[Nn]o space left"),
             before=inside(
-                _REPLICA, f"rm -rf {_WEIGHTS}/*; mount -t tmpfs -o size=700m weights {_WEIGHTS}"
+                _REPLICA,
+                f"mkdir -p {_WEIGHTS}; rm -rf {_WEIGHTS}/*; "
+                f"mount -t tmpfs -o size=700m weights {_WEIGHTS}",
             ),
             heal=inside(_REPLICA, f"umount {_WEIGHTS}"),
         ),
