@@ -234,7 +234,9 @@ STORMS = {
         Point(
             "power cut of the gateway",
             f"{_GATEWAY}: edge_proxy: Preflight .* See whether",
-            *(power_cut(_GATEWAY), rf"error: .*{_GATEWAY}.* is not reachable"),
+            # Whether a task was under way decides which.
+            power_cut(_GATEWAY),
+            rf"error: .*{_GATEWAY}.* (is not reachable|connection to the host broke)",
         ),
         Point(
             "power cut of gateway and replica, when all is done",

@@ -59,6 +59,9 @@ _STATUS = {
     "runner_on_async_failed": TaskStatus.FAILED,
     "runner_on_unreachable": TaskStatus.UNREACHABLE,
 }
+# What Mitogen says when it looks for the stream to a host that has just gone.
+_NO_STREAM = "'NoneType' object has no attribute 'protocol'"
+_CONNECTION_BROKE = "the connection to the host broke in the middle of a task"
 
 
 def read_event(event: Mapping[str, Any]) -> TaskEvent | None:
@@ -105,8 +108,16 @@ def read_message(result: Mapping[str, Any]) -> str:
         text = f"exit status {result['rc']}: {said or 'no output'}"
     if not text:
         text = _last_line(result.get("exception")) or _last_line(result.get("module_stderr"))
-    text = text or "no message"
+    text = _without_insides(text) or "no message"
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
+
+
+def _without_insides(text: str) -> str:
+    """Cut off the traceback that Mitogen puts behind its errors."""
+    said, found, inside = text.partition(' File "')
+    if not found or "/mitogen/" not in inside:
+        return text
+    return _CONNECTION_BROKE if _NO_STREAM in said else said
 
 
 def _has_failed(item: object) -> bool:
