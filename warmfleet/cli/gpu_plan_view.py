@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from warmfleet.cli.decision_view import decision_table
+from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
 
 __all__ = ["print_gpu_plan"]
@@ -81,9 +82,9 @@ def _memory(memory: MemoryPlan) -> str:
         "engine": memory.activation_bytes + memory.non_torch_bytes,
         "free": memory.headroom_bytes,
     }
-    named = " + ".join(f"{_gib(size)} {name}" for name, size in parts.items())
+    named = " + ".join(f"{gib(size)} {name}" for name, size in parts.items())
     return (
-        f"  memory   {named} = {_gib(memory.budget_bytes)} of {_gib(memory.total_bytes)} GiB a "
+        f"  memory   {named} = {gib(memory.budget_bytes)} of {gib(memory.total_bytes)} GiB a "
         "card\n"
         f"  planned  {_requests(memory.planned_requests)} of {memory.planned_tokens} tokens at a "
         f"time; at most {_requests(memory.largest_concurrency)} of the whole context"
@@ -118,7 +119,7 @@ def _refused(model: GpuModelPlan) -> Table:
     table.add_column("missing a card", justify="right", no_wrap=True)
     table.add_column("because")
     for offer in model.refused[:_REFUSED_SHOWN]:
-        missing = f"{_gib(offer.missing_bytes)} GiB" if offer.missing_bytes else ""
+        missing = f"{gib(offer.missing_bytes)} GiB" if offer.missing_bytes else ""
         table.add_row(f"  {escape(offer.offer)}", offer.precision, missing, escape(offer.why))
     if (more := len(model.refused) - _REFUSED_SHOWN) > 0:
         table.add_row(f"  and {more} more", "", "", "see --json")
@@ -132,7 +133,3 @@ def _some(names: Sequence[str]) -> str:
 
 def _requests(count: int) -> str:
     return f"{count} request{'s' if count > 1 else ''}"
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f}"

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from warmfleet.plan.models import Decision, Scalar
 
-__all__ = ["Choice", "number"]
+__all__ = ["Choice", "gib", "number"]
 
 T = TypeVar("T", bound=Scalar | list[Scalar])
 
@@ -31,3 +31,8 @@ class Choice(Generic[T]):
 def number(value: Scalar) -> Scalar:
     """Return a float with four significant decimals: inputs are read by people."""
     return round(value, 4) if isinstance(value, float) else value
+
+
+def gib(size: float) -> str:
+    """Return bytes in GiB as plans write them, to a tenth and without the unit."""
+    return f"{size / 2**30:.1f}"

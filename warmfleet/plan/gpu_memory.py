@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from warmfleet.plan.choice import Choice
+from warmfleet.plan.choice import Choice, gib
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_models import MemoryPlan
 from warmfleet.plan.gpu_vllm import share_of
@@ -88,8 +88,8 @@ def explain_memory(chosen: Chosen, memory: MemoryPlan, at: str) -> Iterator[Deci
     ).decision(f"{at}.activation_bytes")
     yield Choice(
         memory.headroom_bytes,
-        f"budget {_gib(memory.budget_bytes)} - weights {_gib(held.weights)} - activations "
-        f"{_gib(held.activation)} - libraries {_gib(held.non_torch)} - cache {_gib(held.kv)} GiB"
+        f"budget {gib(memory.budget_bytes)} - weights {gib(held.weights)} - activations "
+        f"{gib(held.activation)} - libraries {gib(held.non_torch)} - cache {gib(held.kv)} GiB"
         + _ease(chosen, memory),
         {
             "total_gib": held.total / _GIB,
@@ -102,7 +102,7 @@ def explain_memory(chosen: Chosen, memory: MemoryPlan, at: str) -> Iterator[Deci
     yield Choice(
         memory.largest_concurrency,
         f"requests of the whole context, {full.context} tokens, at a time: "
-        f"{_gib(memory.kv_bytes + memory.headroom_bytes)} GiB of cache for {_gib(full.kv)} each",
+        f"{gib(memory.kv_bytes + memory.headroom_bytes)} GiB of cache for {gib(full.kv)} each",
         {
             "kv_room_gib": (memory.kv_bytes + memory.headroom_bytes) / _GIB,
             "kv_of_one_gib": full.kv / _GIB,
@@ -115,10 +115,6 @@ def explain_memory(chosen: Chosen, memory: MemoryPlan, at: str) -> Iterator[Deci
 def _ease(chosen: Chosen, memory: MemoryPlan) -> str:
     if memory.budget_bytes != chosen.offer.fit.budget:
         return ": what it must have beside the others on its card"
-    alone = _gib(chosen.offer.full.headroom)
+    alone = gib(chosen.offer.full.headroom)
     tight = "" if chosen.offer.comfortable else ", less than a tenth: tight"
     return f"; beside one request of the whole context {alone}{tight}"
-
-
-def _gib(size: int) -> str:
-    return f"{size / _GIB:.1f}"

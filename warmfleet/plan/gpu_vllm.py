@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from warmfleet.plan.choice import Choice
+from warmfleet.plan.choice import Choice, gib
 from warmfleet.plan.gpu_engine_inputs import EngineInputs, PlannedEngine, choose_preprocessing
 from warmfleet.plan.gpu_models import VllmPlan
 from warmfleet.plan.models import Scalar
@@ -82,15 +82,15 @@ def _utilisation(inputs: EngineInputs) -> Choice[Scalar]:
     if (used := inputs.shared_bytes) is not None:
         return Choice(
             share_of(used, fit.total),
-            f"shares the card: {_gib(used)} of {_gib(fit.total)} GiB, for {inputs.places} requests "
+            f"shares the card: {gib(used)} of {gib(fit.total)} GiB, for {inputs.places} requests "
             "at a time or one of the whole context",
             known | {"used_gib": used / 2**30},
             _ARGUMENTS,
         )
     return Choice(
         inputs.memory.utilisation,
-        f"of {_gib(fit.total)} GiB that a program may have; the rest is for CUDA graphs, "
-        f"{_gib(fit.graphs)} GiB, and for what else runs on the card",
+        f"of {gib(fit.total)} GiB that a program may have; the rest is for CUDA graphs, "
+        f"{gib(fit.graphs)} GiB, and for what else runs on the card",
         known,
         _ARGUMENTS,
     )
@@ -150,7 +150,3 @@ def _front_processes(inputs: EngineInputs) -> Choice[Scalar]:
         },
         inputs.front.source,
     )
-
-
-def _gib(size: int) -> str:
-    return f"{size / 2**30:.1f}"

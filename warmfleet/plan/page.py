@@ -5,6 +5,7 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from warmfleet.content import content_root
+from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.models import FleetPlan
 
@@ -29,7 +30,7 @@ def _environment() -> Environment:
         autoescape=False,  # noqa: S701 - Markdown; the values come from our own models
     )
     environment.filters["cell"] = _cell
-    environment.filters["gib"] = lambda size: f"{size / 2**30:.1f}"
+    environment.filters["gib"] = gib
     return environment
 
 
