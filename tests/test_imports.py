@@ -14,6 +14,7 @@ ROOMS = [
     "catalog",
     "resolve",
     "sizing",
+    "network",
     "plan",
     "provider",
     "stack",

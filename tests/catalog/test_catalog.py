@@ -55,7 +55,7 @@ def test_the_version_is_that_of_the_bytes(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setattr(load.resources, "files", lambda _: tmp_path)
     assert load.load_catalog.__wrapped__().version == version
 
-    with (tmp_path / "data" / "regions.yaml").open("a") as file:
+    with (tmp_path / "data" / "network.yaml").open("a") as file:
         file.write("# a comment is a change too: the bytes are what was reviewed\n")
     assert load.load_catalog.__wrapped__().version != version
 
@@ -107,3 +107,30 @@ def test_hashes_are_sha256() -> None:
 
     with pytest.raises(ValidationError, match="sha256"):
         Weights.model_validate(row | {"sha256": "md5"})
+
+
+def test_places_are_all_provinces_and_many_countries() -> None:
+    places = load.load_catalog().places
+
+    assert sum(place.mainland for place in places) == 31
+    assert {"CN-HK", "CN-MO", "CN-TW"} <= {row.id for row in places if not row.mainland}
+    assert len(places) > 100
+    # The census of 2020: the sum is that of its communique.
+    census = sum(place.population_millions for place in places if place.mainland)
+    assert census == pytest.approx(1409.778724, abs=0.02)
+
+
+def test_users_are_no_more_than_people() -> None:
+    for place in load.load_catalog().places:
+        assert (place.internet_users_millions or 0) <= place.population_millions
+
+
+def test_a_region_needs_a_filing_where_it_is_in_the_mainland() -> None:
+    for region in load.load_catalog().regions:
+        assert region.mainland == (region.country == "CN")
+        assert region.mainland == region.area.endswith("-china")
+
+
+def test_all_carriers_of_the_mainland_have_their_share() -> None:
+    shares = sum(row.fixed_share_pct for row in load.load_catalog().carriers)
+    assert shares == pytest.approx(100, abs=0.2)

@@ -20,12 +20,15 @@ __all__ = [
     "Rates",
     "Region",
     "Row",
-    "RttModel",
+    "RttKind",
+    "RttLine",
     "Weights",
     "WireSizes",
 ]
 
 EngineName = Literal["llamacpp", "fake"]
+
+RttKind = Literal["mainland", "cross-border", "hongkong", "public-internet"]
 
 Text = Annotated[str, Field(min_length=1), BeforeValidator(lambda text: str(text).strip())]
 
@@ -112,12 +115,24 @@ class LabHosts(Row):
 
 
 class Place(Row):
-    """Where users are."""
+    """Where users are: a province of the mainland, or a country."""
 
     id: str
     name: str
+    country: str = Field(pattern=r"^[A-Z]{2}$", description="ISO 3166-1")
+    capital: str
     latitude: float = Field(ge=-90, le=90)
     longitude: float = Field(ge=-180, le=180)
+    at: Literal["capital", "centre of city population"] = Field(
+        description="what the coordinates are of"
+    )
+    internet_users_millions: float | None = Field(default=None, ge=0, description="None: not found")
+    population_millions: float = Field(gt=0)
+
+    @property
+    def mainland(self) -> bool:
+        """Return whether its users reach the world through the carriers of the mainland."""
+        return self.country == "CN"
 
 
 class Region(Row):
@@ -125,8 +140,25 @@ class Region(Row):
 
     id: str
     city: str
+    country: str = Field(pattern=r"^[A-Z]{2}$", description="ISO 3166-1")
+    area: Literal[
+        "south-china",
+        "east-china",
+        "north-china",
+        "west-china",
+        "hongkong",
+        "overseas-apac",
+        "overseas-mea",
+        "overseas-europe",
+        "overseas-americas",
+    ]
     latitude: float = Field(ge=-90, le=90)
     longitude: float = Field(ge=-180, le=180)
+    mainland: bool = Field(description="a website served here needs an ICP filing")
+    codes: dict[Literal["alicloud", "aws", "azure", "gcp", "tencent"], str] = Field(
+        default={}, description="names that clouds give it; absent: none, or not verified"
+    )
+    note: str | None = None
 
 
 class Carrier(Row):
@@ -176,12 +208,14 @@ class Peaks(Row):
     second_to_minute: float = Field(ge=1, description="peak of a second over peak of a minute")
 
 
-class RttModel(Row):
-    """Round-trip time inside the mainland as a line over distance."""
+class RttLine(Row):
+    """Round-trip time of one kind of path as a line over distance."""
 
+    kind: RttKind
     base_ms: float = Field(ge=0)
     per_1000_km_ms: float = Field(gt=0)
-    median_error_ms: float = Field(ge=0)
+    below_ms: float = Field(ge=0, description="nine of ten are not further below the line")
+    above_ms: float = Field(ge=0, description="nine of ten are not further above the line")
 
 
 class Catalog(BaseModel):
@@ -202,7 +236,7 @@ class Catalog(BaseModel):
     wire: WireSizes
     front: FrontRates
     peaks: Peaks
-    rtt: RttModel
+    rtt: tuple[RttLine, ...]
 
     @model_validator(mode="after")
     def _references_exist(self) -> Self:

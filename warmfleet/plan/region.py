@@ -1,17 +1,15 @@
 """The region: nearest to the users, by their shares."""
 
-import math
 from collections.abc import Sequence
 
 from inference_app.problems import nearest
-from warmfleet.catalog.models import Catalog, Place, Region
+from warmfleet.catalog.models import Catalog
 from warmfleet.errors import SpecError
+from warmfleet.network.estimate import RttEstimate, estimate
 from warmfleet.plan.choice import Choice
 from warmfleet.resolve.facts import UserFacts
 
-__all__ = ["choose_region", "distance_km"]
-
-_EARTH_RADIUS_KM = 6371.0
+__all__ = ["choose_region"]
 
 
 def choose_region(
@@ -24,12 +22,18 @@ def choose_region(
     """
     if asked is not None:
         _must_be_known(asked, catalog)
-    means = {region.id: _mean_rtt_ms(users, region, catalog) for region in catalog.regions}
+    rtt = {
+        region.id: [(user, estimate(user.place, region, catalog)) for user in users]
+        for region in catalog.regions
+    }
+    means = {
+        name: sum(user.fraction * found.ms for user, found in rows) for name, rows in rtt.items()
+    }
     ranked = sorted(means, key=lambda name: (means[name], name))
     best = asked or ranked[0]
     region = next(row for row in catalog.regions if row.id == best)
     inputs: dict[str, str | int | float | bool] = {
-        f"rtt_ms_{user.place.id}": _rtt_ms(user.place, region, catalog) for user in users
+        f"rtt_ms_{user.place.id}": found.ms for user, found in rtt[best]
     }
     inputs |= {f"mean_rtt_ms_{name}": means[name] for name in ranked[:3]}
     others = f"; next is {ranked[1]} with {means[ranked[1]]:.1f} ms" if len(ranked) > 1 else ""
@@ -38,19 +42,11 @@ def choose_region(
     return Choice(
         best,
         f"{'least' if asked is None else 'asked for;'} mean round-trip time by users' shares: "
-        f"{means[best]:.1f} ms (estimated from distance, median error "
-        f"{catalog.rtt.median_error_ms:g} ms){others}",
+        f"{means[best]:.1f} ms ({_bounds(rtt[best])}){others}",
         inputs,
-        f"{catalog.rtt.source}; coordinates: {region.source}",
+        f"{'; '.join(dict.fromkeys(found.source for _, found in rtt[best]))}; region: "
+        f"{region.source}",
     )
-
-
-def distance_km(place: Place, region: Region) -> float:
-    """Return the great-circle distance."""
-    lat1, lat2 = math.radians(place.latitude), math.radians(region.latitude)
-    dlat, dlon = lat2 - lat1, math.radians(region.longitude - place.longitude)
-    haversine = math.sin(dlat / 2) ** 2 + math.cos(lat1) * math.cos(lat2) * math.sin(dlon / 2) ** 2
-    return 2 * _EARTH_RADIUS_KM * math.asin(math.sqrt(haversine))
 
 
 def _must_be_known(asked: str, catalog: Catalog) -> None:
@@ -61,9 +57,8 @@ def _must_be_known(asked: str, catalog: Catalog) -> None:
         raise SpecError(msg)
 
 
-def _mean_rtt_ms(users: Sequence[UserFacts], region: Region, catalog: Catalog) -> float:
-    return sum(user.fraction * _rtt_ms(user.place, region, catalog) for user in users)
-
-
-def _rtt_ms(place: Place, region: Region, catalog: Catalog) -> float:
-    return catalog.rtt.base_ms + catalog.rtt.per_1000_km_ms * distance_km(place, region) / 1000
+def _bounds(rtt: Sequence[tuple[UserFacts, RttEstimate]]) -> str:
+    low = sum(user.fraction * found.low_ms for user, found in rtt)
+    high = sum(user.fraction * found.high_ms for user, found in rtt)
+    bases = "and ".join(dict.fromkeys(found.basis for _, found in rtt))
+    return f"{bases}, between {low:.1f} and {high:.1f} for 80 of 100 paths"
