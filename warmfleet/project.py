@@ -82,9 +82,12 @@ class Project:
         state elsewhere. Otherwise the state is files in the private folder, encrypted with a
         passphrase that is made once.
         """
+        # Beside each file the backend would keep one of its attributes, which nobody needs and
+        # which it does not write in one step: cut short by a kill, the state is not read any more.
+        backend = f"file://{private_folder(self.state / 'backend')}?metadata=skip"
         wanted = {
             "PULUMI_HOME": str(private_folder(self.state / "pulumi")),
-            "PULUMI_BACKEND_URL": f"file://{private_folder(self.state / 'backend')}",
+            "PULUMI_BACKEND_URL": backend,
             "PULUMI_SKIP_UPDATE_CHECK": "true",
         }
         if "PULUMI_CONFIG_PASSPHRASE" not in os.environ:

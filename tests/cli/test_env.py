@@ -15,7 +15,7 @@ def test_a_shell_can_evaluate_it(run, project: Project) -> None:
         ["sh", "-c", f'{result.stdout}\nprintf "%s\\n" "$PULUMI_BACKEND_URL" "$PATH"'],
         capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
-    assert shell[0] == f"file://{project.root}/.warmfleet/backend"
+    assert shell[0] == f"file://{project.root}/.warmfleet/backend?metadata=skip"
     assert shell[1].endswith(os.environ["PATH"])
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,11 +19,19 @@ __all__ = [
     "connect",
     "post_and_leave",
     "status_of",
+    "until",
     "wait_for_health",
 ]
 
 READ_TIMEOUT_S = 3.0
 PROBE_INTERVAL_S = 0.4
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what must come soon; how soon depends on the machine, not on the gateway."""
+    async with asyncio.timeout(10):
+        while not holds():  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0.02)
 
 
 async def wait_for_health(client: aiohttp.ClientSession, status: int) -> None:

@@ -15,6 +15,7 @@ from tests.edge_proxy.clients import (
     chat,
     post_and_leave,
     status_of,
+    until,
     wait_for_health,
 )
 from tests.edge_proxy.conftest import Fleet
@@ -34,12 +35,12 @@ async def test_equals_take_turns(client: aiohttp.ClientSession, fleet: Fleet) ->
 
 async def test_busy_replica_gets_less(client: aiohttp.ClientSession, fleet: Fleet) -> None:
     busy, free = await fleet(FakeReplica("busy"), FakeReplica("free"))
-    slow = [asyncio.create_task(status_of(client, pause_s=1.0)) for _ in range(4)]
-    await asyncio.sleep(0.3)
+    slow = [asyncio.create_task(status_of(client, pause_s=2.0)) for _ in range(4)]
+    await until(lambda: busy.in_flight + free.in_flight == 4)
     assert (busy.in_flight, free.in_flight) == (2, 2)
     await asyncio.gather(*slow)
-    long = asyncio.create_task(status_of(client, pause_s=1.0))
-    await asyncio.sleep(0.2)
+    long = asyncio.create_task(status_of(client, pause_s=2.0))
+    await until(lambda: busy.in_flight + free.in_flight == 1)
     holder, other = (busy, free) if busy.in_flight else (free, busy)
     served = len(holder.served)
     assert [await status_of(client) for _ in range(6)] == [200] * 6

@@ -46,7 +46,7 @@ def test_without_pulumi_the_next_step_is_named(engine):
 def test_the_engine_gets_state_and_passphrase_by_variables_only(engine, fake_pulumi, tmp_path):
     fake_pulumi('echo "$PULUMI_BACKEND_URL $PULUMI_CONFIG_PASSPHRASE_FILE $* ${0%/*}"')
     backend, passphrase, *arguments = engine.command("stack", "ls").split()
-    assert backend == f"file://{tmp_path}/.warmfleet/backend"
+    assert backend == f"file://{tmp_path}/.warmfleet/backend?metadata=skip"
     assert passphrase == f"{tmp_path}/.warmfleet/passphrase"
     assert arguments == ["stack", "ls", "--non-interactive", f"{tmp_path}/bin"]
 

@@ -96,7 +96,9 @@ class Podman:
                 return
             self.remove_network(spec.name)
         self._run(
-            *("network", "create", "--driver", "bridge", "--subnet", spec.subnet),
+            # Hosts know each other by address. A name server would be one more thing that listens,
+            # and a killed podman leaves entries in it that keep it running for ever.
+            *("network", "create", "--driver", "bridge", "--disable-dns", "--subnet", spec.subnet),
             *("--label", f"{ENVIRONMENT_LABEL}={spec.environment}"),
             *("--label", f"{OWNER_LABEL}={spec.owner}"),
             spec.name,
