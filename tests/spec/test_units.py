@@ -8,6 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from warmfleet.spec.units import (
     BitRate,
+    ByteRate,
     ByteSize,
     Duration,
     Percentage,
@@ -16,7 +17,7 @@ from warmfleet.spec.units import (
     TokenCount,
 )
 
-KINDS = [BitRate, ByteSize, Duration, Percentage, Ratio, TokenCount]
+KINDS = [BitRate, ByteRate, ByteSize, Duration, Percentage, Ratio, TokenCount]
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,9 @@ KINDS = [BitRate, ByteSize, Duration, Percentage, Ratio, TokenCount]
         (TokenCount, "1.5k", 1536, "1.5k"),
         (BitRate, "100 Mbps", 10**8, "100 Mbps"),
         (BitRate, "1gbps", 10**9, "1 Gbps"),
+        (ByteRate, "3.2 GB/s", 3_200_000_000, "3.2 GB/s"),
+        (ByteRate, "550MB/s", 550_000_000, "550 MB/s"),
+        (ByteRate, "0.3 MB/s", 300_000, "300 KB/s"),
         (Duration, "800 ms", Decimal("0.8"), "800 ms"),
         (Duration, "90 s", 90, "1.5 min"),
         (Duration, "61 s", 61, "61 s"),

@@ -10,7 +10,7 @@ from pydantic import Field, PlainSerializer, PlainValidator
 from inference_app.problems import shown
 from warmfleet.spec.cards import Cards
 from warmfleet.spec.fields import Name, Positive, SpecModel, bound, checked
-from warmfleet.spec.units import BitRate, ByteSize
+from warmfleet.spec.units import BitRate, ByteRate, ByteSize
 
 __all__ = ["ContractSpec", "DiskSpec", "LeaseSpec", "ServerSpec", "SshSpec"]
 
@@ -69,6 +69,10 @@ class DiskSpec(SpecModel):
     """One NVMe disk; kernel names move between boots, serial numbers do not."""
 
     size: Annotated[ByteSize, Positive] = Field(description="as sold")
+    read: Annotated[ByteRate, Positive] | None = Field(
+        default=None,
+        description="sequential read rate, for example 3.2 GB/s; 3 GB/s is assumed if absent",
+    )
     serial: str | None = Field(default=None, max_length=64, description="as on the disk's label")
     use: Literal["model", "data", "system"] = Field(
         default="model", description="what it is to hold: weights, other data, or the system"

@@ -17,6 +17,7 @@ from inference_app.problems import shown
 
 __all__ = [
     "BitRate",
+    "ByteRate",
     "ByteSize",
     "Duration",
     "Percentage",
@@ -139,7 +140,7 @@ class Quantity:
 
     @classmethod
     def _pattern(cls) -> str:
-        return r"(?P<number>\d{1,12}(?:\.\d{1,6})?)\s*(?P<unit>[A-Za-z%]*)"
+        return r"(?P<number>\d{1,12}(?:\.\d{1,6})?)\s*(?P<unit>[A-Za-z%/]*)"
 
     @classmethod
     def _schema_pattern(cls) -> str:
@@ -216,6 +217,22 @@ class BitRate(Quantity):
     def mbps(self) -> Decimal:
         """Megabits per second."""
         return self._value / 10**6
+
+
+class ByteRate(Quantity):
+    """Bytes per second; ``GB/s`` is 10^9."""
+
+    units: ClassVar = {
+        "GB/s": Decimal(10) ** 9,
+        "MB/s": Decimal(10) ** 6,
+        "KB/s": Decimal(1000),
+    }
+    what = "a rate such as 3.2 GB/s or 550 MB/s"
+
+    @property
+    def gb_per_s(self) -> float:
+        """10^9 bytes per second."""
+        return float(self._value / 10**9)
 
 
 class Duration(Quantity):
