@@ -36,6 +36,9 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
+        # Else pydantic looks through every installed distribution for plugins, a tenth of the time
+        # that a plan may take; ours has no use for one.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         module = importlib.import_module(COMMANDS[cmd_name].module)
         command = getattr(module, cmd_name)
         if not isinstance(command, click.Command):
