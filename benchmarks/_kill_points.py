@@ -218,7 +218,10 @@ STORMS = {
         Point(
             "full disk, weights on a host",
             f"{_REPLICA}: model_store: Preflight .* Refuse weights",
-            *(filled(_REPLICA, 640), rf"error: .*{_REPLICA}.*[Nn]o space left"),
+            *(
+                filled(_REPLICA, 640),
+                rf"error: .*{_REPLICA}.* no space is left on the disk of {_WEIGHTS}",
+            ),
             before=inside(
                 _REPLICA,
                 f"mkdir -p {_WEIGHTS}; rm -rf {_WEIGHTS}/*; "

@@ -1,21 +1,25 @@
 """Full disks: one line that says where, what is there and what is needed; then it goes on."""
 
 import errno
+import hashlib
+import json
 import logging
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.converge.conftest import Shelf
+from tests.converge.conftest import Bench, Shelf
 from warmfleet import logs
 from warmfleet.cli import main
+from warmfleet.converge import run
 from warmfleet.converge.packages import download
 from warmfleet.converge.weights import ensure_weights
-from warmfleet.errors import DiskFullError
+from warmfleet.errors import ConvergeError, DiskFullError
 from warmfleet.plan.lock import read_lock
 from warmfleet.plan.models import FleetPlan, ModelPlan, PackageSource
 from warmfleet.private_files import replace_private
@@ -69,16 +73,11 @@ def test_a_full_disk_is_no_fault_of_ours(monkeypatch: pytest.MonkeyPatch) -> Non
 class TestSmallDisk:
     @pytest.fixture
     def disk(self, tmp_path: Path) -> Iterator[Path]:
-        folder = tmp_path / "disk"
-        folder.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", folder], check=True)
-        yield folder
-        subprocess.run(["umount", folder], check=True)
+        with mounted(tmp_path / "disk", "4m") as folder:
+            yield folder
 
     @pytest.fixture
     def model(self, shelf: Shelf) -> ModelPlan:
-        import hashlib
-
         weights = os.urandom(SIZE)
         shelf.add("packed", {"packed/model.gguf": weights})
         plan: FleetPlan = read_lock(LAB)
@@ -122,3 +121,91 @@ class TestSmallDisk:
         with pytest.raises(OSError, match="No space left"):
             replace_private(disk / "key", "x" * 5_000_000)
         assert list(disk.iterdir()) == []
+
+
+@pytest.mark.machine
+@pytest.mark.enable_socket
+class TestDiskOfAHost:
+    """Weights arrive on the disk whose room was checked, and on no other."""
+
+    @pytest.fixture
+    def disk(self, tmp_path: Path) -> Iterator[Path]:
+        with mounted(tmp_path / "models", "2m") as folder:
+            yield folder
+
+    @pytest.fixture(autouse=True)
+    def temporary(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        with mounted(tmp_path / "system", "1m") as folder:
+            monkeypatch.setenv("ANSIBLE_REMOTE_TMP", str(folder))
+            yield
+
+    @pytest.fixture
+    def role(self, tmp_path: Path, disk: Path) -> str:
+        weights = tmp_path / "weights.gguf"
+        weights.write_bytes(b"GGUF" + os.urandom(SIZE - 4))
+        model = {
+            "name": "chat",
+            "revision": "one",
+            "file_name": "chat.gguf",
+            "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
+            "size_bytes": SIZE,
+            "source": str(weights),
+        }
+        variables = {
+            "model_store_root": str(disk),
+            "model_store_models": [model],
+            "model_store_group": "root",
+            # More than there is counts as free: as if somebody had filled the disk after the check.
+            "model_store_free_reserve_mb": -100,
+        }
+        import_role = {"ansible.builtin.import_role": {"name": "model_store"}, "vars": variables}
+        return json.dumps([import_role])
+
+    def test_it_is_named_and_the_next_run_goes_on(
+        self, tmp_path: Path, disk: Path, role: str
+    ) -> None:
+        bench = Bench(tmp_path)
+        with pytest.raises(ConvergeError) as caught:
+            bench.play(role, "near-1")
+        assert str(caught.value) == (
+            "host near-1: model_store: Install | Copy weights aside: item chat one: "
+            f"no space is left on the disk of {disk}/chat/.staging-one; "
+            "make room there and run it again"
+        )
+        left = disk / "chat/.staging-one/.ansible_mitogen_transfer-x.tmp"
+        left.write_bytes(b"x" * 100)  # as of a run that was killed
+        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+
+        bench.play(role, "near-1")
+
+        assert sorted(path.name for path in (disk / "chat").iterdir()) == ["current", "one"]
+        assert sorted(path.name for path in (disk / "chat/one").iterdir()) == [
+            ".verified",
+            "chat.gguf",
+        ]
+
+    def test_without_mitogen_a_user_copies_through_its_home(
+        self, tmp_path: Path, disk: Path, role: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+        monkeypatch.setenv("ANSIBLE_REMOTE_TMP", str(tmp_path))
+        monkeypatch.setattr(run, "strategy_variables", dict)
+        bench = Bench(tmp_path)
+        near = bench.composed.inventory["_meta"]["hostvars"]["near-1"]
+        bench.composed.inventory["_meta"]["hostvars"] = {
+            "near-1": near | {"ansible_become": True, "ansible_become_method": "su"}
+        }
+        bench.composed.inventory["near"]["hosts"] = ["near-1"]
+        bench.play(role, "near-1")
+        assert (disk / "chat/current/chat.gguf").stat().st_size == SIZE
+
+
+@contextmanager
+def mounted(folder: Path, size: str) -> Iterator[Path]:
+    """Mount a small disk of its own."""
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "small", folder], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)

@@ -58,6 +58,17 @@ def test_a_right_copy_is_published_whole(make: Callable[..., Any]) -> None:
     assert os.readlink(revision.link) == "one"
 
 
+def test_what_is_no_whole_copy_is_a_draft(make: Callable[..., Any]) -> None:
+    revision = make()
+    assert revision.drafts() == []
+    left = revision.staging / ".ansible_mitogen_transfer-x.tmp"
+    left.write_bytes(b"GGUF")
+    assert revision.drafts() == [left]
+    (revision.staging / "m.gguf").write_bytes(WEIGHTS[:-1])
+    assert sorted(revision.drafts()) == [left, revision.staging / "m.gguf"]
+    assert sum(revision.staged().values()) == len(WEIGHTS) - 1 + 4
+
+
 @pytest.mark.parametrize(
     ("content", "other", "reason"),
     [

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any
 
 __all__ = ["TaskEvent", "TaskStatus", "read_event", "read_message"]
@@ -59,6 +60,9 @@ _STATUS = {
     "runner_on_async_failed": TaskStatus.FAILED,
     "runner_on_unreachable": TaskStatus.UNREACHABLE,
 }
+_CRASHED = ("Module result deserialization failed", "MODULE FAILURE")
+_FULL = re.compile(r"\[Errno 28\] No space left on device(?P<paths>: b?'.*')?")
+_PATH = re.compile(r"b?'(/[^']*)'")
 # What Mitogen says when it looks for the stream to a host that has just gone.
 _NO_STREAM = "'NoneType' object has no attribute 'protocol'"
 _CONNECTION_BROKE = "the connection to the host broke in the middle of a task"
@@ -106,10 +110,29 @@ def read_message(result: Mapping[str, Any]) -> str:
     if "rc" in result and (not text or text.startswith("non-zero return code")):
         said = _first_line(result.get("stderr")) or _last_line(result.get("stdout"))
         text = f"exit status {result['rc']}: {said or 'no output'}"
+    if text.startswith(_CRASHED):
+        text = _died_of(result.get("module_stderr")) or "the module ended without a result"
     if not text:
-        text = _last_line(result.get("exception")) or _last_line(result.get("module_stderr"))
-    text = _without_insides(text) or "no message"
+        text = _last_line(result.get("exception")) or _died_of(result.get("module_stderr"))
+    text = _told_of_disk(_without_insides(text)) or "no message"
     return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
+
+
+def _died_of(printed: object) -> str:
+    """Return what a module that crashed died of: of a chain of causes, the first."""
+    _, traced, rest = _text(printed).partition("Traceback (most recent call last):\n")
+    causes = (line for line in rest.splitlines() if not line.startswith(" "))
+    return _one_line(next(causes, "")) if traced else _last_line(printed)
+
+
+def _told_of_disk(text: str) -> str:
+    """Say what to do when a disk is full, in place of what module met it."""
+    full = _FULL.search(text)
+    if full is None:
+        return text
+    paths = _PATH.findall(full["paths"] or "")
+    place = f"of {PurePosixPath(paths[-1]).parent}" if paths else "that it writes to"
+    return f"no space is left on the disk {place}; make room there and run it again"
 
 
 def _without_insides(text: str) -> str:

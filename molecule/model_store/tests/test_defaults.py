@@ -29,7 +29,3 @@ def test_nothing_is_left_aside(host: Host) -> None:
     assert len(names) == 2
     assert "current" in names
     assert host.check_output("ls -A /srv/warmfleet/models").split() == ["chat"]
-
-
-def test_copies_arrived_on_the_disk_that_was_checked(host: Host) -> None:
-    assert host.file("/run/upload-seen").exists

@@ -19,9 +19,12 @@ description:
 options:
   root: {description: Folder of all models., type: path, required: true}
   action:
-    description: C(inspect) only reads; C(publish) verifies what was copied and makes it visible.
+    description:
+      - C(inspect) only reads. What lies aside counts as free: it is the copy, or makes room for it.
+      - C(sweep) removes what copies that were cut off left.
+      - C(publish) verifies what was copied and makes it visible.
     type: str
-    choices: [inspect, publish]
+    choices: [inspect, sweep, publish]
     required: true
   models:
     description: Models with name, revision, file_name, sha256 and size_bytes.
@@ -65,6 +68,17 @@ class Revision:
         """Return whether ``current`` points to this revision and it is verified."""
         points_here = self.link.is_symlink() and os.readlink(self.link) == self.folder.name
         return points_here and self.is_verified()
+
+    def staged(self) -> dict[Path, int]:
+        """Return sizes of what lies aside, in bytes: the whole copy, or what is left of others."""
+        if not self.staging.is_dir():
+            return {}
+        return {path: path.stat().st_size for path in self.staging.iterdir()}
+
+    def drafts(self) -> list[Path]:
+        """Return what copies that were cut off left."""
+        whole = (self.staging / self.file_name, self.size_bytes)
+        return [path for path, size in self.staged().items() if (path, size) != whole]
 
     def publish(self, gid: int) -> None:
         """Verify the copy in the staging folder and rename that folder to the revision's name.
@@ -125,7 +139,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "required": True},
-            "action": {"type": "str", "choices": ["inspect", "publish"], "required": True},
+            "action": {"type": "str", "choices": ["inspect", "sweep", "publish"], "required": True},
             "models": {"type": "list", "elements": "dict", "required": True},
             "group": {"type": "str"},
         },
@@ -136,6 +150,11 @@ def main() -> None:
     revisions = [Revision(root, model) for model in module.params["models"]]
     before = _report(revisions)
     pending = [revision for revision in revisions if not revision.is_current()]
+    drafts = [draft for revision in revisions for draft in revision.drafts()]
+    if module.params["action"] == "sweep":
+        for draft in drafts if not module.check_mode else ():
+            draft.unlink()
+        module.exit_json(changed=bool(drafts))
     changed = module.params["action"] == "publish" and bool(pending)
     if changed and not module.check_mode:
         try:
@@ -154,7 +173,8 @@ def main() -> None:
     module.exit_json(
         changed=changed,
         revisions=before if module.check_mode else _report(revisions),
-        free_bytes=_free_bytes(root),
+        # What lies aside is the copy, or makes room for it.
+        free_bytes=_free_bytes(root) + sum(sum(each.staged().values()) for each in pending),
     )
 
 
