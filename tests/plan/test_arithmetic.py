@@ -3,11 +3,8 @@
 import pytest
 
 from warmfleet.catalog.load import load_catalog
-from warmfleet.network.estimate import estimate
 from warmfleet.plan.bandwidth import plan_bandwidth, response_bytes
 from warmfleet.plan.memory import choose_replica_memory, kv_bytes_per_token
-from warmfleet.plan.region import choose_region
-from warmfleet.resolve.facts import UserFacts
 from warmfleet.spec.models import CallerSpec
 from warmfleet.spec.units import ByteSize
 
@@ -72,25 +69,3 @@ def test_burst_covers_the_peak_of_a_second() -> None:
 
     # 16 Mbps x 1.5 = 24, x 1.93 = 46.3
     assert (plan.committed_mbps, plan.burst_mbps) == (30, 50)
-
-
-@pytest.mark.parametrize(
-    ("place", "region"),
-    [("CN-GD", "guangzhou"), ("CN-BJ", "beijing"), ("CN-ZJ", "hangzhou"), ("CN-SC", "chengdu")],
-)
-def test_users_of_one_place_are_served_from_there(place: str, region: str) -> None:
-    row = next(row for row in CATALOG.places if row.id == place)
-
-    assert choose_region([UserFacts(row, 1.0)], CATALOG).value == region
-
-
-def test_the_chosen_region_has_the_least_mean_of_all() -> None:
-    users = [UserFacts(row, 1 / len(CATALOG.places)) for row in CATALOG.places]
-
-    chosen = choose_region(users, CATALOG).value
-
-    means = {
-        region.id: sum(user.fraction * estimate(user.place, region, CATALOG).ms for user in users)
-        for region in CATALOG.regions
-    }
-    assert chosen == min(means, key=means.__getitem__)

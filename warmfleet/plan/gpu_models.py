@@ -15,6 +15,7 @@ from warmfleet.plan.models import (
     WarmupPlan,
     start_outlives_warmup,
 )
+from warmfleet.plan.site_models import RttPlan, SiteReplicasPlan, SiteRole, SiteUsersPlan
 from warmfleet.resolve.model_facts import ModelFacts
 
 __all__ = [
@@ -147,7 +148,7 @@ class GpuModelPlan(Plan):
     refused: list[RefusedOffer]
     memory: MemoryPlan
     throughput: ThroughputPlan
-    replicas: int = Field(gt=0)
+    replicas: int = Field(gt=0, description="of all sites")
     spare: int = Field(ge=0, description="of the replicas: what the load does not need")
     residency: ResidencyPlan
     engine: GpuEnginePlan
@@ -177,10 +178,21 @@ class ServerGroupPlan(Plan):
 
 
 class GpuSitePlan(Plan):
-    """One region: its servers, and the line to the users."""
+    """One region: whom it serves, its servers, and the line to the users."""
 
     name: str
     region: str
+    role: SiteRole = Field(description="recovery: stands by for the loss of the largest site")
+    load: float = Field(gt=0, le=1, description="share of all traffic that it can carry")
+    users: list[SiteUsersPlan] = Field(
+        min_length=1, description="most first; of a site that stands by, whom it would serve"
+    )
+    rtt: RttPlan
+    cross_border_share: float = Field(
+        ge=0, description="share of all users that reach it across the mainland's border"
+    )
+    icp_filing: bool = Field(description="a website served here needs an ICP filing")
+    replicas: list[SiteReplicasPlan] = Field(min_length=1)
     bandwidth: BandwidthPlan
     groups: list[ServerGroupPlan] = Field(min_length=1)
     idle: list[str] = Field(description="leased servers that nothing needs")
@@ -190,7 +202,8 @@ class GpuFleetPlan(CommonPlan):
     """Everything that is to be rented and run for one environment of GPU servers."""
 
     kind: Literal["baremetal"]
-    sites: list[GpuSitePlan] = Field(min_length=1)
+    rtt: RttPlan = Field(description="of all users, each at the site that serves them")
+    sites: list[GpuSitePlan] = Field(min_length=1, description="the largest first")
     models: list[GpuModelPlan] = Field(min_length=1)
 
     @model_validator(mode="after")

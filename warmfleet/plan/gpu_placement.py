@@ -30,7 +30,7 @@ class Placed:
 
     groups: tuple[ServerGroupPlan, ...]
     decisions: tuple[Decision, ...]
-    """About the groups of the first site."""
+    """About the groups of the site."""
     residency: Mapping[str, tuple[ResidencyPlan, Choice[str]]]
     """By model."""
     shared: frozenset[str]
@@ -79,14 +79,19 @@ class _Member:
 
 
 def place_models(
-    chosen: Sequence[Chosen], staffing: Sequence[Staffing], host_memory: Mapping[str, int]
+    chosen: Sequence[Chosen],
+    staffing: Sequence[Staffing],
+    host_memory: Mapping[str, int],
+    *,
+    site: int,
 ) -> Placed:
-    """Put the replicas of all models on servers.
+    """Put the replicas of all models on servers of one site.
 
     Args:
         chosen: cards of each model.
         staffing: replicas of each model.
         host_memory: bytes of leased servers' own memory by name, where the contract says it.
+        site: number of the site in the plan.
 
     Raises:
         PlanRefusedError: leased servers do not hold them all, not even in turn.
@@ -116,7 +121,7 @@ def place_models(
             packing = pack([m.part for m in inside for _ in range(m.replicas)], server)
             servers = [list(parts) for parts in packing.servers] if packing else []
         for group, choices in _groups(pool, server, servers, inside):
-            at = f"sites[0].groups[{len(groups)}]"
+            at = f"sites[{site}].groups[{len(groups)}]"
             groups.append(group)
             decisions += [choice.decision(f"{at}.{field}") for field, choice in choices.items()]
             shared |= _sharing(group)

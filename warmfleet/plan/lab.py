@@ -27,7 +27,9 @@ from warmfleet.plan.models import (
     UpdatesPlan,
 )
 from warmfleet.plan.promises import plan_slo
-from warmfleet.plan.region import choose_region
+from warmfleet.plan.site_reasons import choose_region
+from warmfleet.plan.site_rules import rules_of
+from warmfleet.plan.sites import choose_sites
 from warmfleet.plan.speed import speed_of
 from warmfleet.plan.waiting import plan_timeouts
 from warmfleet.plan.warmup import plan_warmup
@@ -52,7 +54,8 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
     slots = choose_slots(spec.traffic.callers, speed, catalog.peaks)
     replicas = choose_replicas(spec, placement, speed)
     floor = choose_floor(spec, replicas.value)
-    region = choose_region(facts.users, catalog)
+    where = choose_sites(facts.users, rules_of(spec, catalog), catalog)
+    region = choose_region(where, where.sites[0])
     line = plan_bandwidth(spec.traffic.callers, region.value, catalog)
     memory = choose_replica_memory(
         found.shape,

@@ -9,7 +9,8 @@ from warmfleet.catalog.models import Catalog, Place
 from warmfleet.errors import SpecError
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.model_source import resolve_model
-from warmfleet.spec.models import FleetSpec, UsersSpec
+from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.users import UsersSpec
 
 __all__ = ["Facts", "UserFacts", "resolve"]
 

@@ -11,6 +11,7 @@ from warmfleet.spec.fields import Name, Positive, SpecModel, checked, disagree, 
 from warmfleet.spec.placement import Placement
 from warmfleet.spec.sources import SourceSpec
 from warmfleet.spec.units import ByteSize, Duration, Percentage, Ratio, TokenCount
+from warmfleet.spec.users import UsersSource, users_agree
 
 __all__ = [
     "CallerSpec",
@@ -20,7 +21,6 @@ __all__ = [
     "SloSpec",
     "TrafficSpec",
     "UpdatesSpec",
-    "UsersSpec",
 ]
 
 Task = Literal[
@@ -120,15 +120,6 @@ class TrafficSpec(SpecModel):
     callers: tuple[CallerSpec, ...] = Field(min_length=1, description="who calls, and how")
 
 
-class UsersSpec(SpecModel):
-    """A share of the users at one place."""
-
-    where: str = Field(description="province or country, for example CN-GD")
-    share: Annotated[Percentage, Positive] = Field(
-        description="share of all users; shares add up to 100%"
-    )
-
-
 class SloSpec(SpecModel):
     """What the endpoint is held to."""
 
@@ -137,6 +128,11 @@ class SloSpec(SpecModel):
     )
     ttft_p95: Annotated[Duration, Positive] | None = Field(
         default=None, description="time to the first token, 95th percentile"
+    )
+    rtt_p95: Annotated[Duration, Positive] | None = Field(
+        default=None,
+        description="round-trip time within which 95 % of the users reach their site; more than "
+        "one site is planned where one is too far from too many",
     )
     cold_start: Annotated[Duration, Positive] | None = Field(
         default=None, description="process start to warm; 60 s in the lab, else planned if absent"
@@ -168,7 +164,7 @@ class FleetSpec(SpecModel):
     name: Name = Field(description="name of the environment, and of the file")
     models: tuple[ModelSpec, ...] = Field(min_length=1, description="what to serve")
     traffic: TrafficSpec = Field(description="the load to be ready for")
-    users: tuple[UsersSpec, ...] = Field(min_length=1, description="where the users are")
+    users: UsersSource = Field(description="where the users are")
     slo: SloSpec = Field(default=SloSpec(), description="what the endpoint is held to")
     placement: Placement = Field(description="where the hosts come from")
     updates: UpdatesSpec = Field(
@@ -179,8 +175,7 @@ class FleetSpec(SpecModel):
     def _fields_agree(self) -> Self:
         unique("models", "name", (model.name for model in self.models))
         unique("traffic.callers", "name", (caller.name for caller in self.traffic.callers))
-        unique("users", "where", (user.where for user in self.users))
-        self._shares_add_up()
+        users_agree(self.users)
         self._models_are_called()
         self._requests_fit()
         return self
@@ -188,14 +183,6 @@ class FleetSpec(SpecModel):
     def called(self, caller: CallerSpec) -> ModelSpec:
         """Return the model that a caller calls."""
         return next(model for model in self.models if caller.model in {None, model.name})
-
-    def _shares_add_up(self) -> None:
-        total = sum(user.share.percent for user in self.users)
-        if total != 100:
-            last = self.users[-1]
-            nearest = last.share.percent + 100 - total
-            hint = f" (the last as {Percentage(nearest)}, for example)" if nearest > 0 else ""
-            disagree("users", f"shares add up to {total:f}%; needed 100%{hint}")
 
     def _models_are_called(self) -> None:
         names = [model.name for model in self.models]

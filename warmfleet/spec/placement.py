@@ -10,10 +10,20 @@ from warmfleet.spec.cards import Cards
 from warmfleet.spec.fields import SpecModel, bound, disagree, unique
 from warmfleet.spec.servers import ServerSpec
 
-__all__ = ["MAX_LAB_REPLICAS", "BaremetalPlacement", "LabPlacement", "Placement"]
+__all__ = [
+    "MAX_LAB_REPLICAS",
+    "MAX_SITES",
+    "BaremetalPlacement",
+    "LabPlacement",
+    "Placement",
+    "SitesSpec",
+]
 
 MAX_LAB_REPLICAS = 8
 """A replica is a container of about 1 GB here; more than this is no longer one machine."""
+
+MAX_SITES = 4
+"""Sites that serve users: of more, each would be a server or two."""
 
 
 def _private_network(found: Any) -> Any:
@@ -58,6 +68,33 @@ class LabPlacement(SpecModel):
     )
 
 
+class SitesSpec(SpecModel):
+    """How many sites there may be, and where."""
+
+    at_most: int = Field(
+        default=MAX_SITES,
+        ge=1,
+        le=MAX_SITES,
+        description="sites that serve users; as few as keep slo.rtt_p95, and one without it",
+    )
+    disaster_recovery: bool = Field(
+        default=False,
+        description="true: one site more, far from the others, that can take over the load of the "
+        "largest",
+    )
+    regions: tuple[str, ...] = Field(
+        default=(), description="regions to choose among; all of the catalog if absent"
+    )
+
+    @model_validator(mode="after")
+    def _fields_agree(self) -> Self:
+        unique_regions = dict.fromkeys(self.regions)
+        if len(unique_regions) < len(self.regions):
+            twice = next(name for name in unique_regions if self.regions.count(name) > 1)
+            raise bound(f"found {twice!r} twice in regions; needed each once")
+        return self
+
+
 class BaremetalPlacement(SpecModel):
     """Leased GPU servers; without any listed, the plan says what to rent."""
 
@@ -72,7 +109,15 @@ class BaremetalPlacement(SpecModel):
         "only these are rented, the cheapest that does first",
     )
     region: str | None = Field(
-        default=None, description="where the servers are; the nearest to the users if absent"
+        default=None,
+        description="the one site that serves users; chosen by where they are if absent",
+    )
+    sites: SitesSpec = Field(
+        default=SitesSpec(), description="how many sites there may be, and where"
+    )
+    icp_filing: bool = Field(
+        default=True,
+        description="false: no ICP filing will be made, which keeps sites out of mainland China",
     )
     servers: tuple[ServerSpec, ...] = Field(
         default=(), description="servers that are leased already: the plan keeps to them"
@@ -86,6 +131,7 @@ class BaremetalPlacement(SpecModel):
             if server.contract.gpu.count is None:
                 said = f"found '{server.contract.gpu}'; needed how many: 1 x {server.contract.gpu}"
                 disagree(f"placement.servers[{index}].contract.gpu", said)
+        self._regions_agree()
         if self.gpu is not None and self.servers:
             disagree(
                 "placement.gpu",
@@ -97,6 +143,19 @@ class BaremetalPlacement(SpecModel):
             )
             disagree("placement.prices", said)
         return self
+
+    def _regions_agree(self) -> None:
+        if self.region is not None and self.sites.regions:
+            disagree("placement.sites.regions", "found beside region; needed one of them")
+        named = [server.region for server in self.servers]
+        if not any(named):
+            return
+        for index, region in enumerate(named):
+            at = f"placement.servers[{index}].region"
+            if region is None:
+                disagree(at, "missing; needed of each server, as others have one")
+            if self.region is not None:
+                disagree(at, "found beside placement.region; needed one of them")
 
 
 Placement = Annotated[LabPlacement | BaremetalPlacement, Field(discriminator="kind")]

@@ -96,6 +96,9 @@ class ServerSpec(SpecModel):
     address: Annotated[str, checked(_is_address, "an IP address or a host name")] = Field(
         description="where it is reached, or localhost"
     )
+    region: str | None = Field(
+        default=None, description="where it is; needed where servers are in several regions"
+    )
     host_key: (
         Annotated[str, checked(_is_fingerprint, "a fingerprint, SHA256: and 43 characters")] | None
     ) = Field(default=None, description="fingerprint of its SSH host key, as ssh-keygen -lf prints")

@@ -1,0 +1,92 @@
+"""A site's part of the plan: whom it serves, its servers, its line."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from warmfleet.catalog.models import Catalog
+from warmfleet.plan.bandwidth import plan_bandwidth
+from warmfleet.plan.gpu_hosts import must_have_hosts
+from warmfleet.plan.gpu_models import GpuSitePlan
+from warmfleet.plan.gpu_sites import StaffedSite, callers_at
+from warmfleet.plan.models import Decision
+from warmfleet.plan.site_models import SiteReplicasPlan
+from warmfleet.plan.site_reasons import choose_region, explain_site, plan_rtt, plan_users
+from warmfleet.plan.sites import ChosenSites
+from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.placement import BaremetalPlacement
+
+__all__ = ["PlannedSite", "plan_site"]
+
+
+@dataclass(frozen=True)
+class PlannedSite:
+    """The plan and the reasons for its parts."""
+
+    plan: GpuSitePlan
+    decisions: tuple[Decision, ...]
+
+
+def plan_site(
+    index: int, staffed: StaffedSite, chosen: ChosenSites, spec: FleetSpec, catalog: Catalog
+) -> PlannedSite:
+    """Plan the site of that number.
+
+    Raises:
+        PlanRefusedError: its line would be larger than any, or contracts have too small hosts.
+    """
+    at, site, placed = f"sites[{index}]", staffed.site, staffed.placed
+    region = choose_region(chosen, site)
+    users, rtt = plan_users(site, catalog), plan_rtt(site.visitors)
+    line = plan_bandwidth(callers_at(spec.traffic.callers, site.load), region.value, catalog)
+    if isinstance(spec.placement, BaremetalPlacement):
+        for group in placed.groups:
+            must_have_hosts(spec.placement, group.servers, group.cores, group.disk_bytes)
+    plan = GpuSitePlan(
+        name=region.value,
+        region=region.value,
+        role=site.role,
+        load=site.load,
+        users=users,
+        rtt=rtt,
+        cross_border_share=round(sum(row.share for row in users if row.cross_border), 5),
+        icp_filing=site.region.mainland,
+        replicas=[
+            SiteReplicasPlan(
+                model=one.wanted.spec.name, replicas=count.replicas.value, spare=count.spare
+            )
+            for one, count in zip(staffed.chosen, staffed.staffing, strict=True)
+        ],
+        bandwidth=line.plan,
+        groups=list(placed.groups),
+        idle=[*_idle(staffed), *(_elsewhere(spec, chosen) if index == 0 else ())],
+    )
+    decisions = [
+        region.decision(f"{at}.region"),
+        *explain_site(site, users, rtt, at),
+        line.line.decision(f"{at}.bandwidth.line"),
+        line.committed.decision(f"{at}.bandwidth.committed_mbps"),
+        line.burst.decision(f"{at}.bandwidth.burst_mbps"),
+        *(_replicas(staffed, at) if len(chosen.sites) > 1 else ()),
+        *placed.decisions,
+    ]
+    return PlannedSite(plan, tuple(decisions))
+
+
+def _replicas(staffed: StaffedSite, at: str) -> Iterator[Decision]:
+    """Yield why so many; of one site alone the model's own decision says it."""
+    for index, count in enumerate(staffed.staffing):
+        yield count.replicas.decision(f"{at}.replicas[{index}].replicas")
+
+
+def _idle(staffed: StaffedSite) -> list[str]:
+    used = {name for group in staffed.placed.groups for name in group.servers}
+    return [server.name for server in staffed.placement.servers if server.name not in used]
+
+
+def _elsewhere(spec: FleetSpec, chosen: ChosenSites) -> Iterator[str]:
+    """Yield leased servers in regions that are nearest to nobody."""
+    if isinstance(spec.placement, BaremetalPlacement):
+        regions = {site.region.id for site in chosen.sites}
+        for server in spec.placement.servers:
+            if server.region is not None and server.region not in regions:
+                yield server.name
