@@ -27,6 +27,9 @@ MORE = st.fixed_dictionaries(
         "context": st.integers(0, 20_000),
     }
 )
+HOST = ("least_cores", "cores", "least_memory_bytes", "memory_bytes")
+"""Of all servers together they never fall; a server alone may have fewer replicas on it."""
+
 OFFERS = st.sampled_from(["1 x RTX 4090", "2 x L40S", "8 x H100 SXM5 80GB", None])
 
 
@@ -72,6 +75,9 @@ def test_more_load_or_context_never_lowers_memory_or_replicas(
     assert _memory_gb(small) <= _memory_gb(large)
     if gpu == "1 x RTX 4090":  # one layout alone: else fewer replicas may have more cards each
         assert small.models[0].replicas <= large.models[0].replicas
+        for field in HOST:
+            needs = [_host_total(plan, field) for plan in (small, large)]
+            assert needs == sorted(needs), field
     for name in ("committed_mbps", "burst_mbps"):
         lines = [getattr(plan.sites[0].bandwidth, name) for plan in (small, large)]
         assert lines == sorted(lines)
@@ -84,6 +90,25 @@ def _memory_gb(plan: GpuFleetPlan) -> int:
         for site in plan.sites
         for group in site.groups
     )
+
+
+def _host_total(plan: GpuFleetPlan, field: str) -> int:
+    return sum(
+        group.count * getattr(group.host, field) for site in plan.sites for group in site.groups
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(seconds=st.lists(st.integers(41, 600), min_size=2, max_size=2).map(sorted))
+def test_a_shorter_cold_start_never_needs_a_slower_disk(servers, seconds) -> None:
+    short, long = (
+        servers.plan({"slo": {"availability": "99.9%", "cold_start": f"{one} s"}})
+        for one in seconds
+    )
+    needed = [plan.sites[0].groups[0].host.model_disk for plan in (long, short)]
+
+    rates = [disk.read_gb_per_s for disk in needed]
+    assert rates == sorted(rates)
 
 
 def test_another_process_with_other_hashes_plans_the_same_bytes(servers) -> None:

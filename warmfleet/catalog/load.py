@@ -17,10 +17,12 @@ EDITION = "2026.11"
 """Said by people; the digest behind it is what tells two catalogs apart."""
 
 _READ_WHEN_ASKED = {
+    "drivers.yaml",
     "gpus.yaml",
     "llms.json",
     "load_rates.yaml",
     "quality.yaml",
+    "servers.yaml",
     "speed_anchors.yaml",
 }
 """Not needed by every command; modules of the catalog named like the tables read them."""
@@ -43,7 +45,12 @@ def load_catalog() -> Catalog:
 
 def read_table(file: str, table: str) -> list[dict[str, Any]]:
     """Return the rows of one table, as they stand in a file of ``data/``."""
-    return list(_parse(file, (_folder() / file).read_bytes())[table])
+    return list(_tables(file)[table])
+
+
+@cache
+def _tables(file: str) -> dict[str, Any]:
+    return _parse(file, (_folder() / file).read_bytes())
 
 
 def _folder() -> Traversable:

@@ -64,8 +64,8 @@ def decisions_of(decisions: Sequence[Decision], field: str) -> list[Decision]:
 
 
 def _value(decision: Decision) -> str:
-    if decision.field.endswith("disk_bytes") and isinstance(decision.value, int):
-        return f"{decision.value / 10**9:.0f} GB"
+    if ".host." in decision.field and decision.field.endswith("_bytes"):
+        return f"{int(str(decision.value)) / 10**9:.0f} GB"
     if decision.field.endswith("_bytes") and isinstance(decision.value, int):
         return f"{decision.value / 2**30:.1f} GiB"
     if isinstance(decision.value, list):

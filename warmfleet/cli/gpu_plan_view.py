@@ -49,8 +49,9 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
 
 def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("servers", "count", "cards of each", "cores", "disk", "replicas on each"):
-        right = column in {"count", "cores", "disk"}
+    for column in ("servers", "count", "cards of each", "cores", "memory", "model disk",
+                   "data disk", "driver", "replicas on each"):  # fmt: skip
+        right = column in {"count", "cores", "memory", "model disk", "data disk"}
         table.add_column(column, justify="right" if right else "left")
     for group in groups:
         what = f"leased: {_some(group.servers)}" if group.servers else f"to rent: {group.name}"
@@ -58,9 +59,15 @@ def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
         on_each = ", ".join(
             f"{place.model} (card {' '.join(map(str, place.cards))})" for place in group.replicas
         )
-        disk = f"{group.disk_bytes / 10**9:.0f} GB"
+        host = group.host
         table.add_row(
-            escape(what), str(group.count), escape(cards), str(group.cores), disk, on_each
+            escape(what),
+            str(group.count),
+            escape(cards),
+            str(host.cores),
+            *map(_gb, (host.memory_bytes, host.model_disk.size_bytes, host.data_disk.size_bytes)),
+            host.driver.branch if host.driver else "",
+            on_each,
         )
     return table
 
@@ -124,6 +131,10 @@ def _refused(model: GpuModelPlan) -> Table:
     if (more := len(model.refused) - _REFUSED_SHOWN) > 0:
         table.add_row(f"  and {more} more", "", "", "see --json")
     return table
+
+
+def _gb(size: int) -> str:
+    return f"{size / 10**9:.0f} GB"
 
 
 def _some(names: Sequence[str]) -> str:

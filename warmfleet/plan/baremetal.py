@@ -29,7 +29,7 @@ def plan_baremetal(
     """Plan GPU servers; raises as plan_fleet does."""
     where = choose_sites(facts.users, rules_of(spec, catalog), catalog)
     wanted = wanted_models(spec, facts.models, catalog.peaks.second_to_minute)
-    staffed = staff_sites(wanted, where.sites, placement, spec.updates.floor or 0)
+    staffed = staff_sites(wanted, where.sites, placement, spec.updates.floor or 0, spec.slo)
     models = [
         plan_model(model.chosen, model.staffing, model.placed, spec.slo, catalog)
         for model in models_of(staffed)

@@ -8,7 +8,7 @@ from warmfleet.plan.models import Decision, Scalar
 
 __all__ = ["Choice", "gib", "number"]
 
-T = TypeVar("T", bound=Scalar | list[Scalar])
+T = TypeVar("T", bound=Scalar | list[Scalar], covariant=True)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,24 @@
-"""What a server needs beside its cards: cores for engines, a disk for weights."""
+"""What a server needs beside its cards: cores for engines, memory, the system's disk."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from warmfleet.errors import PlanRefusedError
+from warmfleet.catalog.servers import cores_for, model_disks, server_class, sizes
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.gpu_choice import Chosen
+from warmfleet.plan.gpu_driver import choose_driver
+from warmfleet.plan.gpu_files import files_bytes, load_job
+from warmfleet.plan.gpu_host_models import DataDiskPlan, ServerPlan
+from warmfleet.plan.gpu_model_disk import choose_model_disk
 from warmfleet.plan.gpu_models import ReplicaPlace
-from warmfleet.spec.placement import BaremetalPlacement
+from warmfleet.plan.models import Scalar
+from warmfleet.sizing.load_strategy import choose_load
+from warmfleet.spec.models import SloSpec
 
-__all__ = ["choose_cores", "choose_disk", "must_have_hosts"]
+__all__ = ["SYSTEM_BYTES", "PlannedServer", "plan_server"]
+
+SYSTEM_BYTES = 16 * 10**9
+"""Of a server's memory, for the system, the engines' own processes and what they read: a guess."""
 
 _PROCESSES = 2
 """Of vLLM beside one for each card: HTTP with tokens, and the scheduler."""
@@ -16,64 +26,165 @@ _PROCESSES = 2
 _SERVICE_CORES = 1
 """The service in front of an engine, and what else a host runs."""
 
-_REVISIONS = 2
-"""The weights that run and those that come next."""
+_MEMORY_FACTOR = 1.5
+"""Memory over weights: those of all replicas stay in the page cache, beside what engines hold."""
+
+_SYSTEM_DISK = 60 * 10**9
+"""System 20 GB, two environments of the engine 15 each, compile caches 10: an estimate."""
+
+_LOG_BYTES = 1000
+"""Of a request, in the logs of the proxy and of the service: an estimate."""
+
+_RETENTION_DAYS = 30
+_PEAK_OVER_MEAN = 2.0
+"""Of requests over days: 1.9 to 3.3 in public traces, so this errs to the safe side."""
 
 _CORES = "vllm-project/vllm docs/configuration/optimization.md: 2 + N physical cores for N GPUs"
+_TRACES = "peak over mean: alibaba/ServeGen data/language (m-large, m-mid, m-small)"
 
 
-def choose_cores(places: Sequence[ReplicaPlace]) -> Choice[int]:
-    """Choose the least number of physical cores of a server with these replicas."""
-    cores = _SERVICE_CORES + sum(_PROCESSES + len(place.cards) for place in places)
-    return Choice(
-        cores,
-        f"each replica has {_PROCESSES} processes and one for each of its cards, which starve on "
-        f"fewer cores; {_SERVICE_CORES} for the service in front",
-        {"replicas": len(places), "cards": sum(len(place.cards) for place in places)},
-        _CORES,
-    )
+@dataclass(frozen=True)
+class PlannedServer:
+    """The plan, and the reasons by field below it."""
+
+    plan: ServerPlan
+    choices: Mapping[str, Choice[Scalar]]
 
 
-def choose_disk(places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen]) -> Choice[int]:
-    """Choose the least bytes of a server's disk for weights."""
-    models = dict.fromkeys(place.model for place in places)
-    sizes = {
-        name: chosen[name].offer.fit.weights * chosen[name].offer.layout.count for name in models
-    }
-    return Choice(
-        _REVISIONS * sum(sizes.values()),
-        f"weights of {' and '.join(sizes)}, {_REVISIONS} revisions: the one that runs and the next",
-        {f"{name}_bytes": size for name, size in sizes.items()},
-        "weights as in models[].memory, over all cards of a replica",
-    )
+def plan_server(
+    places: Sequence[ReplicaPlace],
+    chosen: Mapping[str, Chosen],
+    replicas: Mapping[str, int],
+    slo: SloSpec,
+    *,
+    cards: int,
+    held_bytes: int = 0,
+) -> PlannedServer:
+    """Plan a server with these replicas.
 
-
-def must_have_hosts(
-    placement: BaremetalPlacement, names: Sequence[str], cores: int, disk_bytes: int
-) -> None:
-    """Refuse leased servers whose contracts have too little of what is beside the cards.
+    Args:
+        places: replicas on it.
+        chosen: cards of each model, by name.
+        replicas: of each model on all servers, by name.
+        slo: what the endpoint is held to; only the cold start counts here.
+        cards: of the server.
+        held_bytes: of its memory, for weights that wait there for their turn.
 
     Raises:
-        PlanRefusedError: cores or disk, with the missing amount; what a contract leaves out is
-            not checked.
+        PlanRefusedError: no disk reads the weights within the asked cold start.
     """
-    for index, server in enumerate(placement.servers):
-        if server.name not in names:
-            continue
-        at, contract = f"placement.servers[{index}].contract", server.contract
-        if contract.cpu is not None and contract.cpu < cores:
-            msg = (
-                f"{at}.cpu: {server.name} has {contract.cpu} cores, but its replicas need {cores} "
-                f"({cores - contract.cpu} missing); nearest: a server with {cores} cores, or fewer "
-                "models on it"
-            )
-            raise PlanRefusedError(msg)
-        disks = [disk.size.bytes for disk in contract.nvme if disk.use == "model"]
-        if disks and sum(disks) < disk_bytes:
-            there, needed = sum(disks) / 10**9, disk_bytes / 10**9
-            msg = (
-                f"{at}.nvme: {server.name} has {there:.0f} GB for weights, but two revisions of "
-                f"its models are {needed:.0f} GB ({needed - there:.0f} GB missing); nearest: a "
-                f"disk of {needed:.0f} GB, or a lower precision"
-            )
-            raise PlanRefusedError(msg)
+    models = [chosen[name] for name in dict.fromkeys(place.model for place in places)]
+    least_cores = _SERVICE_CORES + sum(_PROCESSES + len(place.cards) for place in places)
+    cores = _cores(places, models, cards, least_cores)
+    least_memory, memory = _memory(places, chosen, cores.value, held_bytes)
+    page_cache = max(0, memory.value - SYSTEM_BYTES - held_bytes)
+    disk, disk_choices = choose_model_disk(models, slo, cores.value, page_cache)
+    data_least, data = _data_disk(places, chosen, replicas)
+    driver, driver_choices = choose_driver(models)
+    plan = ServerPlan(
+        cores=cores.value,
+        least_cores=least_cores,
+        memory_bytes=memory.value,
+        least_memory_bytes=least_memory,
+        swap="off",
+        model_disk=disk,
+        data_disk=DataDiskPlan(size_bytes=data.value, least_bytes=data_least),
+        driver=driver,
+    )
+    choices: dict[str, Choice[Scalar]] = {
+        "cores": cores,
+        "memory_bytes": memory,
+        "swap": Choice(
+            "off",
+            "weights that went to swap come back page by page, far slower than a load from the "
+            "model disk; without memory for them a start has to fail, not crawl",
+        ),
+        **{f"model_disk.{field}": choice for field, choice in disk_choices.items()},
+        "data_disk.size_bytes": data,
+        **{f"driver.{field}": choice for field, choice in driver_choices.items()},
+    }
+    return PlannedServer(plan, choices)
+
+
+def _cores(
+    places: Sequence[ReplicaPlace], models: Sequence[Chosen], cards: int, least: int
+) -> Choice[int]:
+    gpu = models[0].offer.layout.gpu
+    advised, source = cores_for(gpu.memory_gb, cards)
+    cores = server_class(max(advised, least)).cores
+    return Choice(
+        cores,
+        f"{cards} card{'s' if cards > 1 else ''} of {gpu.memory_gb} GB: {advised // cards} cores "
+        f"each; the processes of {len(places)} replica{'s' if len(places) > 1 else ''} need "
+        f"{least} at least: {_PROCESSES} and one a card, and {_SERVICE_CORES} for the service; the "
+        "next size that servers have",
+        {"advised": advised, "least": least, "replicas": len(places), "cards": cards},
+        f"{source}; {_CORES}",
+    )
+
+
+def _memory(
+    places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], cores: int, held: int
+) -> tuple[int, Choice[int]]:
+    """Return the least bytes, and what to order."""
+    weights = sum(files_bytes(chosen[place.model]) for place in places)
+    by_rule = int(_MEMORY_FACTOR * weights)
+    loading = max(_loading(chosen[place.model], by_rule) for place in places)
+    at_load = SYSTEM_BYTES + held + loading
+    least = max(by_rule, at_load)
+    comes_with = server_class(cores)
+    steps = sizes("memory")
+    ordered = max(steps.at_least(least), comes_with.memory_gb * 10**9)
+    return least, Choice(
+        ordered,
+        f"weights of {len(places)} replica{'s' if len(places) > 1 else ''}, {_gb(weights)} GB, x "
+        f"{_MEMORY_FACTOR} = {_gb(by_rule)} GB; while one loads, {_gb(at_load)} GB with "
+        f"{_gb(SYSTEM_BYTES)} for the system; the next size, and no less than comes with "
+        f"{cores} cores ({comes_with.memory_gb} GB)",
+        {
+            "weights_bytes": weights,
+            "factor": _MEMORY_FACTOR,
+            "loading_bytes": loading,
+            "held_bytes": held,
+            "system_bytes": SYSTEM_BYTES,
+            "least_bytes": least,
+        },
+        f"factor: this project's rule; sizes: {steps.source}; {comes_with.source}",
+    )
+
+
+def _loading(model: Chosen, room: int) -> int:
+    """Return the most bytes that loading takes, by the way of reading that this room allows."""
+    return choose_load(load_job(model, model_disks()[0].gb_per_s, room)).load.peak_host_bytes
+
+
+def _data_disk(
+    places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], replicas: Mapping[str, int]
+) -> tuple[int, Choice[int]]:
+    """Return the least bytes, and what to order."""
+    rate = sum(
+        sum(demand.rate for demand in chosen[place.model].wanted.demands) / replicas[place.model]
+        for place in places
+    )
+    logs = int(rate / _PEAK_OVER_MEAN * 86_400 * _RETENTION_DAYS * _LOG_BYTES)
+    least = _SYSTEM_DISK + logs
+    steps = sizes("disk")
+    return least, Choice(
+        steps.at_least(least),
+        f"another disk than that of the weights: {_gb(_SYSTEM_DISK)} GB for system, engines and "
+        f"compile caches; logs of {_RETENTION_DAYS} days at {rate:.3g} requests/s at the peak, "
+        f"half of that in the mean, {_LOG_BYTES} bytes each: {_gb(logs)} GB",
+        {
+            "system_bytes": _SYSTEM_DISK,
+            "peak_requests_per_s": rate,
+            "peak_over_mean": _PEAK_OVER_MEAN,
+            "log_bytes": _LOG_BYTES,
+            "retention_days": _RETENTION_DAYS,
+            "least_bytes": least,
+        },
+        f"sizes of a line and of the system: this project's estimates; {_TRACES}; {steps.source}",
+    )
+
+
+def _gb(size: float) -> str:
+    return f"{size / 10**9:.0f}"

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from warmfleet.plan.gpu_host_models import ServerPlan
 from warmfleet.plan.models import (
     BandwidthPlan,
     CommonPlan,
@@ -171,8 +172,7 @@ class ServerGroupPlan(Plan):
     card: str = Field(description="its name")
     gpus: int = Field(gt=0, description="of each server")
     count: int = Field(gt=0, description="servers")
-    cores: int = Field(gt=0, description="physical CPU cores of each server, at least")
-    disk_bytes: int = Field(gt=0, description="for weights on each server, at least")
+    host: ServerPlan = Field(description="each server beside its cards")
     replicas: list[ReplicaPlace] = Field(description="on each server")
     servers: list[str] = Field(description="names of leased servers; none: to be rented")
 

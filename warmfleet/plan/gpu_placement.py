@@ -10,18 +10,16 @@ from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.gpu_cards import assign_cards
 from warmfleet.plan.gpu_choice import Chosen
-from warmfleet.plan.gpu_hosts import choose_cores, choose_disk
+from warmfleet.plan.gpu_hosts import SYSTEM_BYTES, plan_server
 from warmfleet.plan.gpu_models import ReplicaPlace, ResidencyPlan, ServerGroupPlan
 from warmfleet.plan.gpu_pools import Pool
 from warmfleet.plan.gpu_replicas import Staffing
-from warmfleet.plan.models import Decision
+from warmfleet.plan.models import Decision, Scalar
 from warmfleet.sizing.packing import Part, Server, pack
 from warmfleet.sizing.residency import Residency, Tenant, reside
+from warmfleet.spec.models import SloSpec
 
 __all__ = ["Placed", "place_models"]
-
-_SYSTEM_BYTES = 16 * 10**9
-"""Of a server's memory, for the system, the engines' own processes and what they read: a guess."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,7 @@ def place_models(
     chosen: Sequence[Chosen],
     staffing: Sequence[Staffing],
     host_memory: Mapping[str, int],
+    slo: SloSpec,
     *,
     site: int,
 ) -> Placed:
@@ -91,10 +90,12 @@ def place_models(
         chosen: cards of each model.
         staffing: replicas of each model.
         host_memory: bytes of leased servers' own memory by name, where the contract says it.
+        slo: what the endpoint is held to.
         site: number of the site in the plan.
 
     Raises:
-        PlanRefusedError: leased servers do not hold them all, not even in turn.
+        PlanRefusedError: leased servers do not hold them all, not even in turn; or no disk reads
+            the weights within the asked cold start.
     """
     groups: list[ServerGroupPlan] = []
     decisions: list[Decision] = []
@@ -109,7 +110,7 @@ def place_models(
         if len(inside) == 1:
             servers = _alike(inside[0])
         elif pool.leased:
-            free = [max(0, host_memory.get(name, 0) - _SYSTEM_BYTES) for name in pool.servers]
+            free = [max(0, host_memory.get(name, 0) - SYSTEM_BYTES) for name in pool.servers]
             tenants = [tenant for member in inside for tenant in member.tenants()]
             rows = reside(tenants, [server] * len(pool.servers), free)
             _must_be_placed(rows, pool)
@@ -120,7 +121,10 @@ def place_models(
         else:
             packing = pack([m.part for m in inside for _ in range(m.replicas)], server)
             servers = [list(parts) for parts in packing.servers] if packing else []
-        for group, choices in _groups(pool, server, servers, inside):
+        held = Counter[int]()
+        for row in rows:
+            held[-1 if row.server is None else row.server] += row.host_memory
+        for group, choices in _groups(pool, server, servers, inside, held, slo):
             at = f"sites[{site}].groups[{len(groups)}]"
             groups.append(group)
             decisions += [choice.decision(f"{at}.{field}") for field, choice in choices.items()]
@@ -160,8 +164,13 @@ def _must_be_placed(rows: Iterable[Residency], pool: Pool) -> None:
 
 
 def _groups(
-    pool: Pool, server: Server, servers: Sequence[Sequence[Part]], members: Sequence[_Member]
-) -> Iterator[tuple[ServerGroupPlan, Mapping[str, Choice[int]]]]:
+    pool: Pool,
+    server: Server,
+    servers: Sequence[Sequence[Part]],
+    members: Sequence[_Member],
+    held: Mapping[int, int],
+    slo: SloSpec,
+) -> Iterator[tuple[ServerGroupPlan, Mapping[str, Choice[Scalar]]]]:
     """Yield servers with the same replicas as one group; leased ones without any are left out."""
 
     def content(index: int) -> list[tuple[str, int]]:
@@ -175,10 +184,17 @@ def _groups(
             ReplicaPlace(model=part.model, cards=list(cards))
             for part, cards in assign_cards(servers[there[0]], server)
         ]
-        cores, disk = choose_cores(places), choose_disk(places, chosen)
+        host = plan_server(
+            places,
+            chosen,
+            {member.name: member.replicas for member in members},
+            slo,
+            cards=server.cards,
+            held_bytes=max(held.get(index, 0) for index in there),
+        )
         said = ", ".join(f"{count} of {name}" for name, count in on)
         total = ", ".join(f"{m.replicas} of {m.name}" for m in members if m.name in dict(on))
-        count = Choice(
+        count = Choice[Scalar](
             len(there), f"replicas: {total}; on each server {said}", dict(on), pool.gpu.source
         )
         plan = ServerGroupPlan(
@@ -186,13 +202,13 @@ def _groups(
             gpu=pool.gpu.id,
             card=pool.gpu.name,
             gpus=server.cards,
-            count=count.value,
-            cores=cores.value,
-            disk_bytes=disk.value,
+            count=len(there),
+            host=host.plan,
             replicas=places,
             servers=[pool.servers[index] for index in there] if pool.leased else [],
         )
-        yield plan, {"count": count, "cores": cores, "disk_bytes": disk}
+        reasons = {f"host.{field}": choice for field, choice in host.choices.items()}
+        yield plan, {"count": count, **reasons}
 
 
 def _sharing(group: ServerGroupPlan) -> set[str]:

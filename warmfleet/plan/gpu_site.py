@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.plan.bandwidth import plan_bandwidth
-from warmfleet.plan.gpu_hosts import must_have_hosts
+from warmfleet.plan.gpu_contracts import must_have_hosts
 from warmfleet.plan.gpu_models import GpuSitePlan
 from warmfleet.plan.gpu_sites import StaffedSite, callers_at
 from warmfleet.plan.models import Decision
@@ -39,8 +39,7 @@ def plan_site(
     users, rtt = plan_users(site, catalog), plan_rtt(site.visitors)
     line = plan_bandwidth(callers_at(spec.traffic.callers, site.load), region.value, catalog)
     if isinstance(spec.placement, BaremetalPlacement):
-        for group in placed.groups:
-            must_have_hosts(spec.placement, group.servers, group.cores, group.disk_bytes)
+        must_have_hosts(spec.placement, placed.groups, line.plan)
     plan = GpuSitePlan(
         name=region.value,
         region=region.value,

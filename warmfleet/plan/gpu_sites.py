@@ -13,7 +13,7 @@ from warmfleet.plan.gpu_wanted import Wanted
 from warmfleet.plan.models import Scalar
 from warmfleet.plan.sites import ChosenSite
 from warmfleet.sizing.offers import offers
-from warmfleet.spec.models import CallerSpec
+from warmfleet.spec.models import CallerSpec, SloSpec
 from warmfleet.spec.placement import BaremetalPlacement
 
 __all__ = ["StaffedModel", "StaffedSite", "callers_at", "models_of", "staff_sites"]
@@ -56,6 +56,7 @@ def staff_sites(
     sites: Sequence[ChosenSite],
     placement: BaremetalPlacement,
     floor: int,
+    slo: SloSpec,
 ) -> tuple[StaffedSite, ...]:
     """Choose cards for the largest site, and for all of them replicas and places.
 
@@ -66,6 +67,7 @@ def staff_sites(
         sites: the largest first.
         placement: what servers there are, or may be.
         floor: replicas that are ready while one is worked on, at every site.
+        slo: what the endpoint is held to.
 
     Raises:
         PlanRefusedError: as choose_cards, staff and place_models do; with the site where there are
@@ -86,7 +88,7 @@ def staff_sites(
         here = tuple(model[index] for model in chosen)
         try:
             staffing = tuple(staff(one, floor) for one in here)
-            placed = place_models(here, staffing, _host_memory(own[index]), site=index)
+            placed = place_models(here, staffing, _host_memory(own[index]), slo, site=index)
         except PlanRefusedError as error:
             if len(sites) == 1:
                 raise

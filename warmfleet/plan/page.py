@@ -31,6 +31,7 @@ def _environment() -> Environment:
     )
     environment.filters["cell"] = _cell
     environment.filters["gib"] = gib
+    environment.filters["gb"] = lambda size: f"{size / 10**9:.0f}"
     return environment
 
 

@@ -11,7 +11,7 @@ from warmfleet.plan.speed import RequestSpeed
 from warmfleet.spec.models import CallerSpec, SloSpec
 from warmfleet.spec.units import Duration
 
-__all__ = ["PlannedWarmup", "plan_warmup"]
+__all__ = ["PlannedWarmup", "plan_warmup", "probing_s"]
 
 _WINDOW = 3
 """Probes of one shape that must agree: two could agree by chance."""
@@ -58,7 +58,7 @@ def plan_warmup(
         PlanRefusedError: starting and warming takes longer than the asked cold start.
     """
     shapes = _shapes(callers, slots)
-    probes_s = sum(_PROBES * _probe_s(shape, speed) for shape in shapes)
+    probes_s = probing_s(callers, speed, slots=slots)
     forecast_s = speed.start_s + probes_s
     _must_fit(slo, forecast_s, speed.start_s, shapes)
     objective = slo.cold_start or Duration(10 * math.ceil(forecast_s / 10))
@@ -100,6 +100,11 @@ def plan_warmup(
             {"first_request": slo.first_request.factor, "noise": noise},
         ),
     )
+
+
+def probing_s(callers: Sequence[CallerSpec], speed: RequestSpeed, *, slots: int) -> float:
+    """Return the seconds that it takes to prove the shapes of the callers warm."""
+    return sum(_PROBES * _probe_s(shape, speed) for shape in _shapes(callers, slots))
 
 
 def _shapes(callers: Sequence[CallerSpec], slots: int) -> list[WarmupShape]:

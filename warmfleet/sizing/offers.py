@@ -12,6 +12,7 @@ from warmfleet.sizing.deployment import Promise, Shortfall, deploy
 from warmfleet.sizing.fit import Fit, Layout, fit
 from warmfleet.sizing.offer import Asked, Offer, Offers, Refused
 from warmfleet.sizing.roofline import Roofline
+from warmfleet.sizing.software import unsupported
 from warmfleet.sizing.work import Work, work_of
 
 __all__ = ["COUNTS", "offers"]
@@ -90,7 +91,8 @@ def _unable(asked: Asked, gpu: Gpu) -> str | None:
     """Return why no number of these cards would do."""
     if card_speed(gpu, asked.precision) is None:
         return "its bandwidth or operations a second are not known"
-    return incapability(gpu, asked.precision, asked.engine(gpu).engine)
+    engine = asked.engine(gpu).engine
+    return incapability(gpu, asked.precision, engine) or unsupported(gpu, engine)
 
 
 def _weigh(asked: Asked, work: Work, layout: Layout, rent: float | None) -> Offer | Refused:
