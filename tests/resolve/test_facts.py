@@ -8,7 +8,7 @@ from warmfleet.catalog.models import Catalog
 from warmfleet.errors import SpecError
 from warmfleet.plan.models import FileSource
 from warmfleet.plan.planner import plan_fleet
-from warmfleet.resolve.facts import resolve
+from warmfleet.resolve.facts import Known, resolve
 from warmfleet.resolve.model_facts import FileFacts, ModelFacts
 from warmfleet.spec.load import load_spec
 from warmfleet.spec.models import FleetSpec
@@ -103,11 +103,14 @@ def test_what_the_lock_has_from_the_source_is_taken_unless_the_source_differs(
     files = (FileFacts(path="model.safetensors", size_bytes=15_231_271_864),)
     locked = fresh.model_copy(update={"revision": "0" * 40, "files": files})
 
-    again = resolve(spec, load_catalog(), root=tmp_path, known=[locked]).models[0]
+    again = resolve(spec, load_catalog(), root=tmp_path, known=Known((locked,))).models[0]
     other = _spec(tmp_path, "{hf: Qwen/Qwen2.5-7B-Instruct, revision: v1}")
 
     assert again == locked
-    assert resolve(other, load_catalog(), root=tmp_path, known=[locked]).models[0].revision is None
+    assert (
+        resolve(other, load_catalog(), root=tmp_path, known=Known((locked,))).models[0].revision
+        is None
+    )
 
 
 def test_what_the_lock_has_from_an_older_catalog_is_looked_up_again(tmp_path: Path) -> None:
@@ -115,7 +118,7 @@ def test_what_the_lock_has_from_an_older_catalog_is_looked_up_again(tmp_path: Pa
     fresh = resolve(spec, load_catalog(), root=tmp_path).models[0]
     locked = fresh.model_copy(update={"precision": "fp16"})
 
-    assert resolve(spec, load_catalog(), root=tmp_path, known=[locked]).models[0] == fresh
+    assert resolve(spec, load_catalog(), root=tmp_path, known=Known((locked,))).models[0] == fresh
 
 
 def test_facts_survive_the_lock(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import yaml
 
 from warmfleet.catalog.models import Catalog
 
-__all__ = ["EDITION", "load_catalog", "read_table"]
+__all__ = ["EDITION", "load_catalog", "read_rows", "read_table"]
 
 EDITION = "2026.11"
 """Said by people; the digest behind it is what tells two catalogs apart."""
@@ -21,6 +21,7 @@ _READ_WHEN_ASKED = {
     "gpus.yaml",
     "llms.json",
     "load_rates.yaml",
+    "prices.yaml",
     "quality.yaml",
     "servers.yaml",
     "speed_anchors.yaml",
@@ -45,11 +46,12 @@ def load_catalog() -> Catalog:
 
 def read_table(file: str, table: str) -> list[dict[str, Any]]:
     """Return the rows of one table, as they stand in a file of ``data/``."""
-    return list(_tables(file)[table])
+    return list(read_rows(file)[table])
 
 
 @cache
-def _tables(file: str) -> dict[str, Any]:
+def read_rows(file: str) -> dict[str, Any]:
+    """Return all that a file of ``data/`` holds."""
     return _parse(file, (_folder() / file).read_bytes())
 
 

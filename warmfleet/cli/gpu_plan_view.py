@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from warmfleet.cli.cost_view import print_cost
 from warmfleet.cli.decision_view import decision_table
 from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
@@ -42,6 +43,8 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
         if model.refused:
             console.print(_refused(model))
         console.print(decision_table(plan.decisions, within=f"models[{index}]."))
+    console.print()
+    print_cost(console, plan.cost)
     console.print()
     console.print("[bold]all models[/bold]")
     console.print(decision_table(plan.decisions, outside="models["))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from warmfleet.catalog.models import Catalog
+from warmfleet.plan.cost import plan_cost
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.gpu_model import PlannedModel, plan_model
 from warmfleet.plan.gpu_models import GpuFleetPlan
@@ -11,6 +12,7 @@ from warmfleet.plan.gpu_sites import StaffedSite, models_of, staff_sites
 from warmfleet.plan.gpu_wanted import wanted_models
 from warmfleet.plan.load import choose_floor
 from warmfleet.plan.models import UpdatesPlan
+from warmfleet.plan.price_list import PriceList
 from warmfleet.plan.promises import plan_slo
 from warmfleet.plan.site_reasons import explain_sites, plan_rtt
 from warmfleet.plan.site_rules import rules_of
@@ -29,7 +31,10 @@ def plan_baremetal(
     """Plan GPU servers; raises as plan_fleet does."""
     where = choose_sites(facts.users, rules_of(spec, catalog), catalog)
     wanted = wanted_models(spec, facts.models, catalog.peaks.second_to_minute)
-    staffed = staff_sites(wanted, where.sites, placement, spec.updates.floor or 0, spec.slo)
+    if facts.prices is None:  # resolve() has them wherever something is rented
+        raise AssertionError(placement)
+    prices, kept = PriceList(facts.prices), spec.updates.floor or 0
+    staffed = staff_sites(wanted, where.sites, placement, prices, kept, spec.slo)
     models = [
         plan_model(model.chosen, model.staffing, model.placed, spec.slo, catalog)
         for model in models_of(staffed)
@@ -39,6 +44,11 @@ def plan_baremetal(
     fewest = min(count.replicas.value for site in staffed for count in site.staffing)
     floor = choose_floor(spec, fewest)
     timeouts = _timeouts(models, staffed)
+    cost = plan_cost(
+        [site.plan for site in sites],
+        facts.prices,
+        placement.term.months if placement.term else None,
+    )
     return GpuFleetPlan(
         kind="baremetal",
         catalog_version=catalog.version,
@@ -50,12 +60,16 @@ def plan_baremetal(
         timeouts=timeouts.chain,
         slo=plan_slo(spec.slo, cold_start_s=max(model.cold_start_s for model in models)),
         updates=UpdatesPlan(floor=floor.value),
+        prices=facts.prices,
+        cost=cost.plan,
+        needed_by=placement.needed_by,
         decisions=[
             *explain_sites(where, rtt),
             *(decision for site in sites for decision in site.decisions),
             *(decision for model in models for decision in model.decisions),
             *timeouts.decisions,
             floor.decision("updates.floor"),
+            *cost.decisions,
         ],
     )
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from warmfleet.plan.cost_models import CostPlan
 from warmfleet.plan.gpu_host_models import ServerPlan
 from warmfleet.plan.models import (
     BandwidthPlan,
@@ -18,6 +19,8 @@ from warmfleet.plan.models import (
 )
 from warmfleet.plan.site_models import RttPlan, SiteReplicasPlan, SiteRole, SiteUsersPlan
 from warmfleet.resolve.model_facts import ModelFacts
+from warmfleet.resolve.price_facts import PriceFacts
+from warmfleet.spec.servers import Day
 
 __all__ = [
     "CardsPlan",
@@ -205,6 +208,9 @@ class GpuFleetPlan(CommonPlan):
     rtt: RttPlan = Field(description="of all users, each at the site that serves them")
     sites: list[GpuSitePlan] = Field(min_length=1, description="the largest first")
     models: list[GpuModelPlan] = Field(min_length=1)
+    prices: PriceFacts = Field(description="as resolved; planning again may take them from here")
+    cost: CostPlan
+    needed_by: Day | None = Field(description="day by which all of it is to be there")
 
     @model_validator(mode="after")
     def _start_outlives_warmup(self) -> Self:

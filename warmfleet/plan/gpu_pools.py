@@ -1,10 +1,10 @@
 """The servers that a placement offers: those that are leased, or what may be rented."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from warmfleet.catalog.gpu import Gpu, find_gpu, gpus
 from warmfleet.errors import NameUnknownError, SpecError
+from warmfleet.plan.price_list import PriceList
 from warmfleet.sizing.offers import COUNTS
 from warmfleet.spec.cards import Cards
 from warmfleet.spec.placement import BaremetalPlacement
@@ -40,8 +40,8 @@ class Pool:
         return f"{len(self.servers)} servers with {cards}" if len(self.servers) > 1 else cards
 
 
-def pools_of(placement: BaremetalPlacement) -> tuple[Pool, ...]:
-    """Return the pools of a placement.
+def pools_of(placement: BaremetalPlacement, prices: PriceList, region: str) -> tuple[Pool, ...]:
+    """Return the pools of a placement: leased, asked for, on offer in that region, or any.
 
     Raises:
         SpecError: a card that the catalog does not know; the nearest one is named.
@@ -51,9 +51,7 @@ def pools_of(placement: BaremetalPlacement) -> tuple[Pool, ...]:
     if placement.gpu is not None:
         gpu = _card("placement.gpu", placement.gpu)
         return (Pool(gpu, _counts(placement.gpu.count), placement.gpu.count),)
-    if placement.prices:
-        return _priced(placement.prices)
-    return tuple(Pool(gpu, COUNTS) for gpu in rentable())
+    return _offered(prices, region) or tuple(Pool(gpu, COUNTS) for gpu in rentable())
 
 
 def rentable() -> tuple[Gpu, ...]:
@@ -65,13 +63,12 @@ def rentable() -> tuple[Gpu, ...]:
     return tuple(gpu for gpu in gpus() if gpu.vendor == "NVIDIA" and gpu.form not in _NOT_A_SLOT)
 
 
-def _priced(prices: Mapping[str, float]) -> tuple[Pool, ...]:
-    """Return a pool for each card of the price book; of two names of a card the first counts."""
-    rents: dict[str, Pool] = {}
-    for name, rent in prices.items():
-        gpu = _card(f"placement.prices.{name}", Cards(name))
-        rents.setdefault(gpu.id, Pool(gpu, COUNTS, rent=rent))
-    return tuple(rents.values())
+def _offered(prices: PriceList, region: str) -> tuple[Pool, ...]:
+    rows = {gpu.id: gpu for gpu in gpus()}
+    return tuple(
+        Pool(rows[name], _counts(count), count, rent=rent)
+        for name, count, rent in prices.offered(region)
+    )
 
 
 def _leased(placement: BaremetalPlacement) -> tuple[Pool, ...]:

@@ -11,6 +11,7 @@ from warmfleet.plan.gpu_pools import Pool, pools_of
 from warmfleet.plan.gpu_replicas import Staffing, staff
 from warmfleet.plan.gpu_wanted import Wanted
 from warmfleet.plan.models import Scalar
+from warmfleet.plan.price_list import PriceList
 from warmfleet.plan.sites import ChosenSite
 from warmfleet.sizing.offers import offers
 from warmfleet.spec.models import CallerSpec, SloSpec
@@ -55,6 +56,7 @@ def staff_sites(
     wanted: Sequence[Wanted],
     sites: Sequence[ChosenSite],
     placement: BaremetalPlacement,
+    prices: PriceList,
     floor: int,
     slo: SloSpec,
 ) -> tuple[StaffedSite, ...]:
@@ -66,6 +68,7 @@ def staff_sites(
         wanted: the models, with all of their load.
         sites: the largest first.
         placement: what servers there are, or may be.
+        prices: which cards are on offer, and for how much.
         floor: replicas that are ready while one is worked on, at every site.
         slo: what the endpoint is held to.
 
@@ -74,7 +77,9 @@ def staff_sites(
             several.
     """
     own = [_servers_at(placement, site) for site in sites]
-    pools = [_alike(pools_of(one)) for one in own]
+    pools = [
+        _alike(pools_of(one, prices, site.region.id)) for one, site in zip(own, sites, strict=True)
+    ]
     common = [pool for cards, pool in pools[0].items() if all(cards in others for others in pools)]
     if not common:
         raise PlanRefusedError(_no_common_cards(sites, pools))

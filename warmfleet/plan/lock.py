@@ -1,7 +1,7 @@
 """The committed plan: read, write, and compare with what the spec gives now."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,8 +19,7 @@ from warmfleet.errors import (
 from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
 from warmfleet.project import Project
-from warmfleet.resolve.facts import resolve
-from warmfleet.resolve.model_facts import ModelFacts
+from warmfleet.resolve.facts import NOTHING_KNOWN, Known, resolve
 from warmfleet.spec.document import read_document
 from warmfleet.spec.load import located, parse_spec
 
@@ -57,7 +56,7 @@ def plan_environment(project: Project, environment: str, *, refresh: bool = Fals
         PlanRefusedError: nothing satisfies it.
     """
     path = project.spec_file(environment)
-    known = _facts_of(project.plan_file(environment))
+    known = _known(project.plan_file(environment))
     plan = plan_spec_file(path, root=project.root, known=known, refresh=refresh)
     if plan.environment != environment:
         said = f"name: found {plan.environment!r}; needed {environment!r}, the name of the file"
@@ -66,11 +65,11 @@ def plan_environment(project: Project, environment: str, *, refresh: bool = Fals
 
 
 def plan_spec_file(
-    path: Path, *, root: Path, known: Sequence[ModelFacts] = (), refresh: bool = False
+    path: Path, *, root: Path, known: Known = NOTHING_KNOWN, refresh: bool = False
 ) -> AnyPlan:
     """Plan a spec file; relative paths in it start at ``root``.
 
-    ``known`` are facts of models from an earlier plan; ``refresh`` asks sources of weights again.
+    ``known`` are facts of an earlier plan; ``refresh`` asks sources of weights again.
 
     Raises:
         SpecError: the spec is not valid, or names what is not known.
@@ -192,13 +191,15 @@ def _model_of(value: dict[str, Any]) -> "type[FleetPlan] | type[GpuFleetPlan]":
     return GpuFleetPlan
 
 
-def _facts_of(path: Path) -> tuple[ModelFacts, ...]:
+def _known(path: Path) -> Known:
     """Return the facts of a lock; none where there is no lock that could be read."""
     try:
         plan = read_any_lock(path)
     except PlanStaleError:
-        return ()
-    return () if isinstance(plan, FleetPlan) else tuple(model.facts for model in plan.models)
+        return Known()
+    if isinstance(plan, FleetPlan):
+        return Known()
+    return Known(tuple(model.facts for model in plan.models), plan.prices)
 
 
 def _to_be_brought_up(plan: AnyPlan) -> FleetPlan:

@@ -8,6 +8,7 @@ from warmfleet.content import content_root
 from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.models import FleetPlan
+from warmfleet.plan.money import amount
 
 __all__ = ["render_page"]
 
@@ -31,6 +32,7 @@ def _environment() -> Environment:
     )
     environment.filters["cell"] = _cell
     environment.filters["gib"] = gib
+    environment.filters["amount"] = amount
     environment.filters["gb"] = lambda size: f"{size / 10**9:.0f}"
     return environment
 

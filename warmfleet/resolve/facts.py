@@ -1,8 +1,8 @@
 """Turn what a spec names into facts: models with shape and files, places with coordinates."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inference_app.problems import nearest
 from warmfleet.catalog.models import Catalog, Place
@@ -10,9 +10,13 @@ from warmfleet.errors import SpecError
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.model_source import resolve_model
 from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.placement import BaremetalPlacement
 from warmfleet.spec.users import UsersSpec
 
-__all__ = ["Facts", "UserFacts", "resolve"]
+if TYPE_CHECKING:
+    from warmfleet.resolve.price_facts import PriceFacts
+
+__all__ = ["NOTHING_KNOWN", "Facts", "Known", "UserFacts", "resolve"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,19 @@ class Facts:
 
     models: tuple[ModelFacts, ...]
     users: tuple[UserFacts, ...]
+    prices: "PriceFacts | None" = None
+    """None: nothing is rented."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Facts of an earlier run, as the lock holds them."""
+
+    models: tuple[ModelFacts, ...] = ()
+    prices: "PriceFacts | None" = None
+
+
+NOTHING_KNOWN = Known()
 
 
 def resolve(
@@ -36,7 +53,7 @@ def resolve(
     catalog: Catalog,
     *,
     root: Path,
-    known: Sequence[ModelFacts] = (),
+    known: Known = NOTHING_KNOWN,
     refresh: bool = False,
 ) -> Facts:
     """Look up all that the spec names.
@@ -45,8 +62,8 @@ def resolve(
         spec: What is asked for.
         catalog: What is known without asking anyone.
         root: Where relative paths start.
-        known: Facts of an earlier run, as the lock holds them; those of a source that is elsewhere
-            are taken as they are, so that a plan is the same whatever the network does.
+        known: Facts of an earlier run; those of a source that is elsewhere are taken as they are,
+            so that a plan is the same whatever the network does.
         refresh: Ask such sources again; the catalog answers for those that cannot be reached.
 
     Raises:
@@ -59,7 +76,7 @@ def resolve(
                 model.source,
                 catalog,
                 root=root,
-                known=known,
+                known=known.models,
                 refresh=refresh,
             )
             for index, model in enumerate(spec.models)
@@ -67,7 +84,18 @@ def resolve(
         users=tuple(
             _users(f"users[{index}]", users, catalog) for index, users in enumerate(spec.users)
         ),
+        prices=_prices(spec, catalog, root, known.prices),
     )
+
+
+def _prices(
+    spec: FleetSpec, catalog: Catalog, root: Path, known: "PriceFacts | None"
+) -> "PriceFacts | None":
+    if not isinstance(spec.placement, BaremetalPlacement):
+        return None
+    from warmfleet.resolve.price_facts import resolve_prices  # the lab must not wait for it
+
+    return resolve_prices(spec.placement, catalog, root=root, known=known)
 
 
 def _users(at: str, users: UsersSpec, catalog: Catalog) -> UserFacts:

@@ -2,15 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from inference_app.problems import parsed, problems, shown, written
 from warmfleet.errors import SpecError
 from warmfleet.spec.document import Document, read_document
 from warmfleet.spec.models import FleetSpec
 
-__all__ = ["load_spec", "located", "parse_spec"]
+__all__ = ["load_spec", "located", "parse_document", "parse_spec"]
+
+T = TypeVar("T", bound=BaseModel)
 
 
 def load_spec(path: Path) -> FleetSpec:
@@ -24,22 +27,34 @@ def load_spec(path: Path) -> FleetSpec:
 
 def parse_spec(document: Document) -> FleetSpec:
     """Check a spec that was read already; raises as load_spec does."""
+    return parse_document(document, FleetSpec, "spec")
+
+
+def parse_document(document: Document, model: type[T], what: str) -> T:
+    """Check a file that a person wrote; ``what`` names the whole of it.
+
+    Raises:
+        SpecError: as load_spec does.
+    """
     if not isinstance(document.value, dict):
         msg = f"{document.path}: found {shown(document.value)}; needed fields as NAME: VALUE"
         raise SpecError(msg)
     try:
         # As JSON, since strict checking takes lists for tuples and text for networks only there.
-        return FleetSpec.model_validate_json(json.dumps(document.value))
+        return model.model_validate_json(json.dumps(document.value))
     except ValidationError as error:
         lines = sorted(
-            (line, f"{document.path}:{line}: {written(where) or 'spec'}: {said}")
-            for where, said in problems(error, FleetSpec, document.value).items()
+            (line, f"{document.path}:{line}: {written(where) or what}: {said}")
+            for where, said in problems(error, model, document.value).items()
             for line in [document.line(where)]
         )
         raise SpecError("\n".join(text for _, text in lines)) from error
 
 
 def located(document: Document, message: str) -> str:
-    """Put file and line before a message that starts with a field's path."""
-    line = document.line(parsed(message.partition(":")[0]))
-    return f"{document.path}:{line}: {message}"
+    """Put file and line before each line of a message; it starts with a field's path."""
+
+    def placed(said: str) -> str:
+        return f"{document.path}:{document.line(parsed(said.partition(':')[0]))}: {said}"
+
+    return "\n".join(map(placed, message.splitlines()))

@@ -7,8 +7,9 @@ from pydantic import Field, PlainValidator, model_validator
 
 from inference_app.problems import shown
 from warmfleet.spec.cards import Cards
-from warmfleet.spec.fields import SpecModel, bound, disagree, unique
-from warmfleet.spec.servers import ServerSpec
+from warmfleet.spec.fields import Positive, SpecModel, bound, checked, disagree, unique
+from warmfleet.spec.servers import Day, ServerSpec
+from warmfleet.spec.units import Months
 
 __all__ = [
     "MAX_LAB_REPLICAS",
@@ -50,6 +51,15 @@ PrivateNetwork = Annotated[
 CardName = Annotated[str, Field(min_length=1, max_length=60)]
 
 Rent = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+
+BookPath = Annotated[
+    str,
+    Field(max_length=1000),
+    checked(
+        lambda text: text.endswith((".yaml", ".yml")) and "\0" not in text,
+        "the path of a price book such as prices.yaml",
+    ),
+]
 
 
 class LabPlacement(SpecModel):
@@ -103,10 +113,16 @@ class BaremetalPlacement(SpecModel):
         default=None,
         description="rent only servers with this card, or with so many of it; any if absent",
     )
-    prices: dict[CardName, Rent] = Field(
+    prices: BookPath | dict[CardName, Rent] = Field(
         default_factory=dict,
-        description="cards on offer with the rent of one, all in one currency and for one period: "
-        "only these are rented, the cheapest that does first",
+        description="path of a price book (YAML), or cards on offer with the rent of one a month: "
+        "where it has cards or servers only these are rented, the cheapest that does first",
+    )
+    term: Annotated[Months, Positive] | None = Field(
+        default=None, description="for how long to rent; a quotation asks for it"
+    )
+    needed_by: Day | None = Field(
+        default=None, description="day by which servers and line are to be there"
     )
     region: str | None = Field(
         default=None,
@@ -137,7 +153,7 @@ class BaremetalPlacement(SpecModel):
                 "placement.gpu",
                 "found beside servers; needed one of them: the contracts say which cards there are",
             )
-        if self.prices and (self.servers or self.gpu is not None):
+        if isinstance(self.prices, dict) and self.prices and (self.servers or self.gpu is not None):
             said = (
                 "found beside servers or gpu; needed one of them: those say which cards there are"
             )

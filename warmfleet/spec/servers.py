@@ -12,7 +12,7 @@ from warmfleet.spec.cards import Cards
 from warmfleet.spec.fields import Name, Positive, SpecModel, bound, checked
 from warmfleet.spec.units import BitRate, ByteRate, ByteSize
 
-__all__ = ["ContractSpec", "DiskSpec", "LeaseSpec", "ServerSpec", "SshSpec"]
+__all__ = ["ContractSpec", "Day", "DiskSpec", "LeaseSpec", "ServerSpec", "SshSpec"]
 
 _HOST = re.compile(r"(?=.{1,253}\Z)(?!-)[A-Za-z0-9-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9-]{1,63}(?<!-))*")
 
@@ -44,6 +44,7 @@ Day = Annotated[
     PlainValidator(_day, json_schema_input_type=str),
     PlainSerializer(date.isoformat, return_type=str),
 ]
+"""A day as ISO 8601 writes it."""
 
 
 class SshSpec(SpecModel):

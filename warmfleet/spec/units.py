@@ -20,6 +20,7 @@ __all__ = [
     "ByteRate",
     "ByteSize",
     "Duration",
+    "Months",
     "Percentage",
     "Quantity",
     "Ratio",
@@ -252,6 +253,24 @@ class Duration(Quantity):
     def seconds(self) -> float:
         """Seconds."""
         return float(self._value)
+
+
+class Months(Quantity):
+    """Time as leases count it: whole months."""
+
+    units: ClassVar = {
+        "months": Decimal(1),
+        "month": Decimal(1),
+        "years": Decimal(12),
+        "year": Decimal(12),
+    }
+    what = "months such as 12 months or 1 year"
+    whole = True
+
+    @property
+    def months(self) -> int:
+        """Number of months."""
+        return int(self._value)
 
 
 class Percentage(Quantity):

@@ -1,0 +1,140 @@
+"""The cost: arithmetic that can be checked by hand, and never less for more."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.plan.conftest import Planning
+from warmfleet.plan.cost import plan_cost
+from warmfleet.plan.cost_models import CostPlan
+from warmfleet.plan.gpu_models import GpuSitePlan
+from warmfleet.resolve.price_facts import PriceFacts
+from warmfleet.spec.prices import PriceBook
+
+PLANNED = Planning("baremetal.yaml").plan()
+"""One kind of server with one RTX 4090."""
+
+BOOK: dict[str, Any] = {
+    "currency": "CNY",
+    "servers": [
+        {"gpu": "1 x rtx4090", "cpu": 8, "rent": 3000, "setup": 500},
+        {"gpu": "1 x rtx4090", "cpu": 16, "ram": "64 GB", "nvme": ["1 TB", "1 TB"], "rent": 3300},
+        {"gpu": "1 x rtx4090", "rent": 4000, "region": "hangzhou"},
+        {"gpu": "1 x rtx4090", "rent": 5000},
+    ],
+    "disks": [{"size": "1 TB", "rent": 80, "setup": 10}, {"size": "4 TB", "rent": 200}],
+    "lines": [{"line": "bgp", "mbps": 95.5, "setup": 300}],
+}
+
+
+def facts(book: dict[str, Any]) -> PriceFacts:
+    return PriceFacts(path="p.yaml", book=PriceBook.model_validate_json(json.dumps(book)))
+
+
+def site(
+    *,
+    count: int = 2,
+    cores: int = 6,
+    ram: float = 32e9,
+    disk: float = 500e9,
+    mbps: int = 20,
+    region: str = "shanghai",
+) -> GpuSitePlan:
+    (base,) = PLANNED.sites
+    (group,) = base.groups
+    host = group.host.model_copy(
+        update={
+            "cores": cores,
+            "memory_bytes": int(ram),
+            "model_disk": group.host.model_disk.model_copy(update={"size_bytes": int(disk)}),
+            "data_disk": group.host.data_disk.model_copy(update={"size_bytes": 500 * 10**9}),
+        }
+    )
+    sizes = {"count": count, "host": host}
+    line = base.bandwidth.model_copy(update={"line": "bgp", "committed_mbps": mbps})
+    update = {"region": region, "groups": [group.model_copy(update=sizes)], "bandwidth": line}
+    return base.model_copy(update=update)
+
+
+def cost(book: dict[str, Any] | None = None, term: int | None = None, **size: Any) -> CostPlan:
+    return plan_cost([site(**size)], facts(book or BOOK), term).plan
+
+
+LINE = 20 * 95.5
+CASES = [
+    pytest.param({}, (2 * (3000 + 2 * 80) + LINE, 1340, 0), id="server and disks by themselves"),
+    pytest.param({"cores": 12}, (2 * 3300 + LINE, 300, 0), id="a server with its disks"),
+    pytest.param({"cores": 12, "disk": 2e12}, (2 * 3500 + LINE, 300, 0), id="one too small"),
+    pytest.param({"cores": 12, "ram": 128e9}, (2 * 5160 + LINE, 340, 0), id="too little memory"),
+    pytest.param({"disk": 2e12}, (2 * (3000 + 200 + 80) + LINE, 1320, 0), id="a larger disk"),
+    pytest.param({"disk": 5e12}, (2 * 3080 + LINE, 1320, 1), id="a disk without a price"),
+    pytest.param({"region": "hangzhou"}, (2 * 4160 + LINE, 340, 0), id="the region's own row"),
+]
+
+
+@pytest.mark.parametrize(("size", "expected"), CASES)
+def test_sums(size, expected) -> None:
+    found = cost(**size)
+    assert expected == (found.monthly, found.once, found.on_enquiry)
+
+
+def test_rents_of_a_quarter_and_the_whole_term() -> None:
+    found = cost({**BOOK, "period": "quarter"}, term=12)
+    assert found.monthly == round((2 * 3160 + LINE) / 3, 2)
+    assert found.term_total == round(12 * found.monthly + found.once, 2)
+
+
+def test_a_card_has_its_share_of_the_server() -> None:
+    found = cost({"currency": "CNY", "cards": [{"card": "rtx4090", "rent": 900, "setup": 50}]})
+    assert (found.monthly, found.once, found.on_enquiry) == (1800, 100, 3)
+    assert found.lower_bound
+
+
+def test_every_sum_of_examples_says_so(servers) -> None:
+    plan = servers.plan({})
+    assert plan.cost.example
+    said = next(one for one in plan.decisions if one.field == "cost.monthly")
+    assert "example" in said.reason
+    assert "lower bound" in said.reason
+
+
+def test_examples_are_never_mixed_with_prices_of_ones_own() -> None:
+    found = cost({"currency": "CNY", "disks": [{"size": "1 TB", "rent": 80}]})
+    assert not found.example
+    assert [item.kind for item in found.sites[0].items if item.price is None] == ["server", "line"]
+
+
+_CORES, _DISKS = [1, 6, 8, 9, 16, 17, 64], [1, 500e9, 1e12, 1.1e12, 4e12, 4.1e12, 9e12]
+"""On both sides of every limit in the book."""
+
+
+@given(
+    st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted),
+    st.tuples(st.sampled_from(_CORES), st.sampled_from(_CORES)).map(sorted),
+    st.tuples(st.sampled_from(_DISKS), st.sampled_from(_DISKS)).map(sorted),
+    st.tuples(st.integers(1, 1000), st.integers(1, 1000)).map(sorted),
+    st.floats(2500, 3600),
+)
+def test_more_of_anything_never_costs_less(counts, cores, disks, mbps, with_disk) -> None:
+    dear = {"gpu": "1 x rtx4090", "cpu": 16, "nvme": ["1 TB"], "rent": with_disk}
+    book = {
+        **BOOK,
+        "servers": [*BOOK["servers"], dear],
+        "disks": [*BOOK["disks"], {"size": "9 TB", "rent": 900}],
+    }
+    less, more = (
+        cost(book, count=counts[at], cores=cores[at], disk=disks[at], mbps=mbps[at])
+        for at in (0, 1)
+    )
+    assert less.on_enquiry == more.on_enquiry == 0
+    assert less.monthly <= more.monthly
+
+
+@given(st.floats(0.01, 1e6), st.floats(1, 3))
+def test_a_dearer_row_never_makes_the_sum_less(price, factor) -> None:
+    rows = [{"line": "bgp", "mbps": price}, {"line": "bgp", "mbps": 95.5}]
+    dearer = [{"line": "bgp", "mbps": price * factor}, rows[1]]
+    assert cost({**BOOK, "lines": rows}).monthly <= cost({**BOOK, "lines": dearer}).monthly
