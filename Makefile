@@ -1,8 +1,9 @@
 # Every target is one or a few lines; the work is in tools/. 'make help' lists them.
 export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.tools/bin:$(PATH):/usr/sbin:/sbin
 export WARMFLEET_PROJECT ?= $(CURDIR)/stacks
+WARMFLEET_ENVIRONMENT ?= lab
 
-ROOMS := spec catalog resolve sizing plan provider stack inventory converge telemetry deploy operate cli inference-app \
+ROOMS := spec catalog resolve sizing network plan provider stack inventory converge telemetry deploy operate cli inference-app \
   edge-proxy faults roles docs tools
 AS_ROOT := tools/as_root.sh
 .NOTPARALLEL:  # venv needs what system installs; what can run side by side does so in stages.py
@@ -68,7 +69,7 @@ image: venv  ## the podman image of a lab host
 	@python -m warmfleet.provider.image
 
 wheelhouse: venv  ## wheels and weights that hosts get from this machine
-	@python -m warmfleet.converge.wheelhouse lab
+	@python -m warmfleet.converge.wheelhouse $(WARMFLEET_ENVIRONMENT)
 
 lock: venv  ## resolve pyproject.toml into the lock files
 	tools/lock.sh

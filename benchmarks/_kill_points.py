@@ -3,16 +3,17 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.faults.disturb import ITSELF, Harm, kill
-from tests.faults.fleet import ENVIRONMENT, STACK, SUBNET_PREFIX, Fleet, container, podman
+from tests.faults.disturb import ITSELF, Harm, kill, kill_group
+from tests.faults.fleet import ENVIRONMENT, MAKE_UP, STACK, SUBNET_PREFIX, Fleet, container, podman
 
 UP = ("warmfleet", "up", ENVIRONMENT)
 STACK_UP = (*STACK, "up", ENVIRONMENT)
 _REPLICA, _GATEWAY = "replica-2", "gw-1"
 _WEIGHTS = "/srv/warmfleet/models"
+_ENDED = r"failed: .*was ended in the middle; run it again"
 _ANSIBLE = r"bin/ansible-playbook "
 _CREATING = f"{_REPLICA}: creating"
 _LOOKING = f"{_GATEWAY}: looking"
@@ -37,6 +38,8 @@ class Point:
     """Gives the run something to do."""
     heal: Callable[[Fleet], None] = _nothing
     """Ends what would go on: a cut, a full disk."""
+    command: Sequence[str] = ()
+    """What is run; empty: what repairs it as well."""
 
 
 def killed(victim: str, *, beside: str = "") -> Callable[[Fleet], Harm]:
@@ -160,7 +163,7 @@ _BARE_PULUMI = f'eval "$(warmfleet env)" && exec pulumi up --yes --non-interacti
 
 STACK_POINTS = [
     Point("pulumi, at its start", _LOOKING, killed(r"/pulumi up "), "ended by SIGKILL"),
-    Point("the stack's program", _LOOKING, killed(r"language.python"), "failed: "),
+    Point("the stack's program", _LOOKING, killed(r"language.python"), _ENDED),
     Point(
         "pulumi, host half made",
         *(_CREATING, killed(r"/pulumi up ", beside="^podman run "), "ended by SIGKILL"),
@@ -168,7 +171,7 @@ STACK_POINTS = [
     ),
     Point(
         "provider, host half made",
-        *(_CREATING, killed("pulumi-resource-warmfleet", beside="^podman run "), "failed: "),
+        *(_CREATING, killed("pulumi-resource-warmfleet", beside="^podman run "), _ENDED),
         before=lost(_REPLICA),
     ),
     Point(
@@ -180,7 +183,7 @@ STACK_POINTS = [
         "podman and provider, address just taken",
         _CREATING,
         killed("^podman run |pulumi-resource-warmfleet", beside=r"/netavark .*setup"),
-        "failed: ",
+        _ENDED,
         before=lost(_REPLICA),
     ),
     Point(
@@ -190,7 +193,7 @@ STACK_POINTS = [
     ),
     Point(
         "full disk, state of the stack",
-        *(_CREATING, _fill_backend, "failed: "),
+        *(_CREATING, _fill_backend, "failed: no space is left on the disk of .*; make room"),
         before=lambda fleet: (fleet.lose(_REPLICA), _small_backend(fleet))[1],
         heal=_free_backend,
     ),
@@ -249,6 +252,12 @@ STORMS = {
     "a fresh replica": [
         Point("up, at its start", "stack *started", killed(ITSELF), None, before=lost(_REPLICA)),
         Point(
+            "make and all that it runs",
+            "host_baseline: Preflight",
+            *(lambda _fleet: kill_group, None),
+            command=MAKE_UP,
+        ),
+        Point(
             "ansible, first tasks",
             *("host_baseline: Preflight", killed(_ANSIBLE), "ansible-playbook"),
             delay_s=1,
@@ -293,6 +302,11 @@ STORMS = {
             "up, gateway half configured",
             f"{_GATEWAY}: edge_proxy: Tree .* Write their keys",
             *(killed(ITSELF), None),
+        ),
+        Point(
+            "make alone, what it runs goes on",
+            *("stack *started", killed(ITSELF), None),
+            command=MAKE_UP,
         ),
         Point("up, asking for an answer", "answer *started", killed(ITSELF), None),
         Point(

@@ -120,7 +120,7 @@ def _harmed(fleet: Fleet, point: Point, command: Sequence[str]) -> Disturbed:
     point.before(fleet)
     try:
         return disturb(
-            *(command, fleet.variables, point.moment, point.harm(fleet)),
+            *(point.command or command, fleet.variables, point.moment, point.harm(fleet)),
             delay_s=point.delay_s,
             limit_s=_RUN_S,
         )

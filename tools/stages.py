@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / ".cache" / "logs"
 AS_ROOT = str(ROOT / "tools" / "as_root.sh")
-ENVIRONMENT = "lab"
+ENVIRONMENT = os.environ.get("WARMFLEET_ENVIRONMENT", "lab")
 
 # What pytest prints last, with or without its rules: "12 passed, 1 skipped in 3.45s".
 _SUMMARY = re.compile(r"^(?:\W*)((?:\d+ [a-z]+(?:, )?)+) in \d+\.\d+s(?: \([\d:]+\))?(?:\W*)$")

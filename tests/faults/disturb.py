@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["ITSELF", "Disturbed", "Harm", "disturb", "kill"]
+__all__ = ["ITSELF", "Disturbed", "Harm", "disturb", "kill", "kill_group"]
 
 Harm = Callable[[int], Sequence[str]]
 """Gets the process of the command, says what it did; empty when there was nothing to harm."""
@@ -68,6 +68,7 @@ def disturb(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        process_group=0,  # as a shell starts it
     ) as process:
         limit = threading.Timer(limit_s, process.kill)
         limit.start()
@@ -80,6 +81,9 @@ def disturb(
                     actor = threading.Thread(target=act, args=(process.pid,))
                     actor.start()
             process.wait()
+        except BaseException:
+            process.kill()
+            raise
         finally:
             limit.cancel()
             if actor is not None:
@@ -113,6 +117,12 @@ def kill(victim: str, *, beside: str = "") -> Harm:
         return killed
 
     return harm
+
+
+def kill_group(root: int) -> list[str]:
+    """Kill the command with all of its process group."""
+    os.killpg(root, signal.SIGKILL)
+    return [f"group {root}"]
 
 
 def _descendants(root: int) -> list[int]:

@@ -10,13 +10,14 @@ from tests.e2e.own_project import Addresses, own_project
 from warmfleet.plan.lock import plan_environment, write_lock
 from warmfleet.project import Project
 
-__all__ = ["ENVIRONMENT", "STACK", "SUBNET_PREFIX", "Fleet", "container", "podman"]
+__all__ = ["ENVIRONMENT", "MAKE_UP", "STACK", "SUBNET_PREFIX", "Fleet", "container", "podman"]
 
 ENVIRONMENT = "t-faults"
 SUBNET_PREFIX = "10.89.95."
 ROOT = Path(__file__).resolve().parents[2]
 STACK = (sys.executable, str(Path(__file__).with_name("stack_command.py")))
 """Program that brings the stack alone up, or destroys it; what Ansible does takes minutes."""
+MAKE_UP = ("make", "-C", str(ROOT), "up")
 
 _ADDRESSES = Addresses(23849, 23841, SUBNET_PREFIX)
 
@@ -42,6 +43,7 @@ class Fleet:
             "TMPDIR": str(self.folder / "tmp"),
             "HOME": str(self.folder / "home"),
             "WARMFLEET_PROJECT": str(self.project.root),
+            "WARMFLEET_ENVIRONMENT": ENVIRONMENT,
         }
 
     def run(self, *command: str, limit_s: float = 900) -> subprocess.CompletedProcess[str]:

@@ -5,15 +5,14 @@ import hashlib
 import json
 import logging
 import os
-import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tests.converge.conftest import Bench, Shelf
+from tests.faults.small_disk import grow, mounted
 from warmfleet import logs
 from warmfleet.cli import main
 from warmfleet.converge import run
@@ -103,7 +102,7 @@ class TestSmallDisk:
         (disk / "Pulumi.yaml").touch()
         with pytest.raises(DiskFullError, match=r"^weights chat: found 4 MB free .* needed 56 MB"):
             ensure_weights(Project(disk), model, ignore)
-        subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+        grow(disk, "64m")
         path = ensure_weights(Project(disk), model, ignore)
         assert path.stat().st_size == SIZE
         assert [p.name for p in path.parent.iterdir() if p.name.startswith(".draft")] == []
@@ -174,7 +173,7 @@ class TestDiskOfAHost:
         )
         left = disk / "chat/.staging-one/.ansible_mitogen_transfer-x.tmp"
         left.write_bytes(b"x" * 100)  # as of a run that was killed
-        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+        grow(disk, "8m")
 
         bench.play(role, "near-1")
 
@@ -187,7 +186,7 @@ class TestDiskOfAHost:
     def test_without_mitogen_a_user_copies_through_its_home(
         self, tmp_path: Path, disk: Path, role: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        subprocess.run(["mount", "-o", "remount,size=8m", disk], check=True)
+        grow(disk, "8m")
         monkeypatch.setenv("ANSIBLE_REMOTE_TMP", str(tmp_path))
         monkeypatch.setattr(run, "strategy_variables", dict)
         bench = Bench(tmp_path)
@@ -198,14 +197,3 @@ class TestDiskOfAHost:
         bench.composed.inventory["near"]["hosts"] = ["near-1"]
         bench.play(role, "near-1")
         assert (disk / "chat/current/chat.gguf").stat().st_size == SIZE
-
-
-@contextmanager
-def mounted(folder: Path, size: str) -> Iterator[Path]:
-    """Mount a small disk of its own."""
-    folder.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "small", folder], check=True)
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)

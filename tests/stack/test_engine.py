@@ -69,6 +69,34 @@ def test_a_failed_command_is_one_line(engine, fake_pulumi, printed, message):
     assert str(caught.value) == f"pulumi up of test failed: {message}"
 
 
+@pytest.mark.parametrize(
+    ("printed", "message"),
+    [
+        (
+            "t-guangzhou-replica-2: error reading from server: EOF (and 1 more)",
+            "t-guangzhou-replica-2: its provider or its program was ended in the middle; run it "
+            "again",
+        ),
+        (
+            'connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:36213: '
+            'connect: connection refused"',
+            "its provider or its program was ended in the middle; run it again",
+        ),
+        (
+            'saving update info: blob (key ".pulumi/history/t.json") (code=Unknown): write '
+            "/stacks/.warmfleet/backend/.pulumi/history/t.json.18e.tmp: no space left on device",
+            "no space is left on the disk of /stacks/.warmfleet/backend/.pulumi/history; make room "
+            "there and run it again",
+        ),
+    ],
+)
+def test_what_a_person_can_mend_is_told_in_plain_words(engine, fake_pulumi, printed, message):
+    fake_pulumi(f"echo 'error: {printed}' >&2; exit 255")
+    with pytest.raises(StackError) as caught:
+        engine.update("up", stack="test", on_event=ignore)
+    assert str(caught.value) == f"pulumi up of test failed: {message}"
+
+
 def test_an_engine_that_was_killed_is_told_apart(engine, fake_pulumi):
     fake_pulumi("kill -9 $$")
     with pytest.raises(StackError, match="pulumi up of test was ended by SIGKILL"):

@@ -56,6 +56,11 @@ def test_all_tests_of_the_proxy_need_the_machine() -> None:
     ]
 
 
+def test_another_environment_can_be_named() -> None:
+    assert planned("wheelhouse")[-1].endswith(" lab")
+    assert planned("wheelhouse", "WARMFLEET_ENVIRONMENT=far")[-1].endswith(" far")
+
+
 def test_nothing_is_written_twice() -> None:
     commands = " && ".join(planned("docs")).split(" && ")
     assert sorted(set(commands)) == sorted(commands)

@@ -4,6 +4,7 @@ It is built on this machine from the machine's own apt mirror (``image_build.sh`
 nothing but a package mirror is needed. ``python -m warmfleet.provider.image`` builds it by hand.
 """
 
+import errno
 import fcntl
 import hashlib
 import logging
@@ -18,7 +19,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from warmfleet.errors import PermissionNeededError, StackError, ToolMissingError, WarmfleetError
+from warmfleet.errors import (
+    DiskFullError,
+    PermissionNeededError,
+    StackError,
+    ToolMissingError,
+    WarmfleetError,
+)
 from warmfleet.provider.apt_sources import RELEASE, AptSource, read_sources
 from warmfleet.space import require_space
 
@@ -33,6 +40,7 @@ _WORK = "image-build"
 _NEEDED_BYTES = 1_000_000_000
 """The packed root file system and podman's copies of it."""
 _LIMIT_S = 900.0
+_FULL = "no space left on device"
 _PROGRAMS = {"podman": "podman", "debootstrap": "debootstrap", "unshare": "util-linux"}
 _CA_BUNDLE = Path("/etc/ssl/certs/ca-certificates.crt")
 _LOCAL_CAS = Path("/usr/local/share/ca-certificates")
@@ -70,6 +78,7 @@ def ensure_image(progress: Callable[[str], None]) -> str:
         PermissionNeededError: neither root nor such a user.
         ToolMissingError: podman or debootstrap is not installed.
         StackError: no usable apt source, or the build failed or hung; names the cause and the log.
+        DiskFullError: no room for it, before or while it is built.
     """
     if os.geteuid() != 0:
         return _ensure_with_sudo(progress)
@@ -173,6 +182,10 @@ def _build(tag: str, sources: list[AptSource], progress: Callable[[str], None]) 
         _run_recipe(work, sources[0].uri, progress, deadline)
         progress("importing into podman")
         _import(work / "rootfs.tar", tag, deadline)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # the log's disk is the same
+            raise _full(work) from error
+        raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -213,6 +226,8 @@ def _run_recipe(work: Path, mirror: str, progress: Callable[[str], None], deadli
             if line.startswith(("E: ", "Err:")):
                 errors.append(line.strip())
     if build.returncode != 0:
+        if _FULL in log_file.read_text(encoding="utf-8").lower():
+            raise _full(work)
         cause = errors[0] if errors else _last_line(log_file.read_text(encoding="utf-8"))
         msg = f"building the host image from {mirror} failed: {cause}; see {log_file}, then retry"
         raise StackError(msg)
@@ -274,8 +289,18 @@ def _import(archive: Path, tag: str, deadline: float) -> None:
         printed = podman.stdout.read() if podman.stdout else ""
     _log.debug("podman import: %s", printed.strip())
     if podman.returncode != 0:
+        if _FULL in printed.lower():
+            raise _full(archive.parent)
         msg = f"podman could not import the host image: {_last_line(printed)}"
         raise StackError(msg)
+
+
+def _full(work: Path) -> DiskFullError:
+    msg = (
+        f"host image: no space is left on the disk of {work.parent}, or of podman's storage; "
+        f"needed: {_NEEDED_BYTES / 1e6:.0f} MB on each; make room there and run it again"
+    )
+    return DiskFullError(msg)
 
 
 def _last_line(text: str) -> str:

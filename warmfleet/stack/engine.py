@@ -28,6 +28,20 @@ _GRACE_S = 60
 # Without us, nobody would hear it or end it: the next run could only wait for its lock.
 _TIED = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 _LOCK = re.compile(r"created by (?P<user>\S+)@(?P<host>\S+) \(pid (?P<pid>\d+)\) at (?P<time>\S+)")
+# Pulumi's words, and gRPC's, for what a person can do something about.
+_PLAIN = (
+    (
+        re.compile(
+            r"(connection error: desc = \")?"
+            r"(transport: Error while dialing|error reading from server: EOF).*"
+        ),
+        "its provider or its program was ended in the middle; run it again",
+    ),
+    (
+        re.compile(r".*write (?P<folder>/\S+)/[^/]+: no space left on device.*"),
+        r"no space is left on the disk of \g<folder>; make room there and run it again",
+    ),
+)
 
 
 class Engine:
@@ -145,7 +159,10 @@ def _follow(process: subprocess.Popen[str], log: EventLog) -> int:
 def _explained(verb: str, stack: str, project: Project, printed: str, log: EventLog) -> str:
     if lock := _LOCK.search(printed):
         return _locked(stack, project, lock)
-    return f"pulumi {verb} of {stack} failed: {log.problem() or _cause(printed)}"
+    problem = log.problem() or _cause(printed)
+    for words, plain in _PLAIN:
+        problem = words.sub(plain, problem)
+    return f"pulumi {verb} of {stack} failed: {problem}"
 
 
 def _locked(stack: str, project: Project, lock: re.Match[str]) -> str:
