@@ -1,11 +1,13 @@
 """Rows of the catalog; every one names its source."""
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from warmfleet.catalog.architecture import Architecture
-from warmfleet.spec.units import BitRate
+from warmfleet.catalog.lines import Line, LinePath, LinePrice, PremiumPath
+from warmfleet.catalog.rows import Row
+from warmfleet.catalog.wire import Peaks, WireSizes
 
 __all__ = [
     "Carrier",
@@ -29,16 +31,6 @@ __all__ = [
 EngineName = Literal["llamacpp", "fake"]
 
 RttKind = Literal["mainland", "cross-border", "hongkong", "public-internet"]
-
-Text = Annotated[str, Field(min_length=1), BeforeValidator(lambda text: str(text).strip())]
-
-
-class Row(BaseModel):
-    """A fact with its source."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    source: Text = Field(description="where the facts of this row come from")
 
 
 class Model(Row):
@@ -169,43 +161,11 @@ class Carrier(Row):
     fixed_share_pct: float = Field(ge=0, le=100)
 
 
-class Line(Row):
-    """A line product and the sizes it comes in."""
-
-    id: str
-    name: str
-    carriers: tuple[str, ...] = Field(min_length=1)
-    steps: tuple[BitRate, ...] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _steps_rise(self) -> Self:
-        if list(self.steps) != sorted(set(self.steps)):
-            msg = f"{self.id}: steps must rise"
-            raise ValueError(msg)
-        return self
-
-
-class WireSizes(Row):
-    """Bytes on the wire, framing included."""
-
-    streamed_token_bytes: int = Field(gt=0)
-    streamed_answer_bytes: int = Field(ge=0)
-    plain_token_bytes: int = Field(gt=0)
-    plain_answer_bytes: int = Field(ge=0)
-
-
 class FrontRates(Row):
     """What the processes in front of an engine cost on the CPU."""
 
     core_s_per_event: float = Field(gt=0, description="of one streamed token, on one core")
     tokens_per_thread_s: float = Field(gt=0, description="prompt text turned into tokens")
-
-
-class Peaks(Row):
-    """How far load rises above the figures of a spec."""
-
-    headroom: float = Field(ge=1, description="planned over computed bandwidth")
-    second_to_minute: float = Field(ge=1, description="peak of a second over peak of a minute")
 
 
 class RttLine(Row):
@@ -233,6 +193,9 @@ class Catalog(BaseModel):
     places: tuple[Place, ...]
     carriers: tuple[Carrier, ...]
     lines: tuple[Line, ...]
+    line_paths: tuple[LinePath, ...]
+    premium_paths: tuple[PremiumPath, ...]
+    line_prices: tuple[LinePrice, ...]
     wire: WireSizes
     front: FrontRates
     peaks: Peaks
@@ -242,10 +205,14 @@ class Catalog(BaseModel):
     def _references_exist(self) -> Self:
         models = {model.id for model in self.models}
         carriers = {carrier.id for carrier in self.carriers}
+        lines, regions = {line.id for line in self.lines}, {region.id for region in self.regions}
         named = {row.model for row in self.weights} | {row.model for row in self.rates if row.model}
-        unknown = (named - models) | {
-            carrier for line in self.lines for carrier in line.carriers if carrier not in carriers
-        }
+        unknown = (
+            (named - models)
+            | ({carrier for line in self.lines for carrier in line.carriers} - carriers)
+            | ({price.line for price in self.line_prices} - lines)
+            | ({region for price in self.line_prices for region in price.regions} - regions)
+        )
         if unknown:
             msg = f"rows refer to what is not in the catalog: {', '.join(sorted(unknown))}"
             raise ValueError(msg)

@@ -26,7 +26,8 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
         line = site.bandwidth
         console.print(
             f"[bold]{escape(plan.environment)}[/bold]: {plan.kind}, {escape(site.region)}, line "
-            f"{escape(line.line)} {line.committed_mbps} Mbps (burst {line.burst_mbps})"
+            f"{escape(line.line)} {line.committed_mbps} Mbps (burst {line.burst_mbps}), "
+            f"{line.rtt_ms:g} ms, billed by {line.billing.kind}"
         )
         console.print(_servers(site.groups))
         if site.idle:

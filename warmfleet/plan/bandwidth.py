@@ -1,16 +1,36 @@
-"""The line of a site: what callers' answers weigh, on the sizes that lines are sold in."""
+"""The line of a site: what all callers together need of it, on the sizes that lines are sold in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
-from warmfleet.catalog.models import Catalog, Line, WireSizes
-from warmfleet.errors import PlanRefusedError
+from warmfleet.catalog.lines import Line, LinePrice
+from warmfleet.catalog.models import Catalog
+from warmfleet.plan.billing import Month, bills, cheapest
 from warmfleet.plan.choice import Choice
-from warmfleet.plan.models import BandwidthPlan
-from warmfleet.spec.models import CallerSpec
+from warmfleet.plan.line import Priced, choose_line
+from warmfleet.plan.line_paths import Path
+from warmfleet.plan.line_reasons import explain_billing, explain_line, explain_rates
+from warmfleet.plan.line_sizes import Rates, line_parts, line_shares
+from warmfleet.plan.models import BandwidthPlan, BillingPlan, Decision
+from warmfleet.plan.pull import Pull, choose_pull, pull_plan
+from warmfleet.plan.wire import SiteCaller, exchange
+from warmfleet.resolve.facts import UserFacts
+from warmfleet.spec.models import FleetSpec
 
-__all__ = ["PlannedBandwidth", "plan_bandwidth", "response_bytes"]
+__all__ = ["PlannedBandwidth", "SiteTraffic", "plan_bandwidth", "site_callers"]
+
+
+@dataclass(frozen=True)
+class SiteTraffic:
+    """What crosses the line of one site."""
+
+    region: str
+    users: Sequence[UserFacts]
+    """Those that the site serves; fractions are of all users."""
+    callers: Sequence[SiteCaller]
+    """With the site's part of their requests."""
+    pull_bytes: int | None = None
+    """Weights to all servers of the site; None: they come from this machine."""
 
 
 @dataclass(frozen=True)
@@ -21,87 +41,111 @@ class PlannedBandwidth:
     line: Choice[str]
     committed: Choice[int]
     burst: Choice[int]
+    billing: Choice[str]
+    pull: Choice[float] | None
+
+    def decisions(self, at: str) -> list[Decision]:
+        """Return the decisions; ``at`` is the field of the plan, for example sites[0].bandwidth."""
+        found = [
+            self.line.decision(f"{at}.line"),
+            self.committed.decision(f"{at}.committed_mbps"),
+            self.burst.decision(f"{at}.burst_mbps"),
+            self.billing.decision(f"{at}.billing.kind"),
+        ]
+        if self.pull is not None:
+            found.append(self.pull.decision(f"{at}.pull.seconds"))
+        return found
+
+
+def site_callers(spec: FleetSpec, hidden: Sequence[int], share: float = 1.0) -> list[SiteCaller]:
+    """Return the callers of a spec as a site sees them.
+
+    Args:
+        spec: What is asked for.
+        hidden: Width of each of its models, in their order.
+        share: Of all requests, that the site answers.
+    """
+    widths = {model.name: width for model, width in zip(spec.models, hidden, strict=True)}
+    return [
+        SiteCaller(caller, caller.peak_qps * share, model.name, model.task, widths[model.name])
+        for caller in spec.traffic.callers
+        for model in [spec.called(caller)]
+    ]
 
 
 def plan_bandwidth(
-    callers: Sequence[CallerSpec], region: str, catalog: Catalog
+    site: SiteTraffic,
+    spec: FleetSpec,
+    catalog: Catalog,
+    *,
+    prices: Sequence[LinePrice] | None = None,
+    rtt_p95_ms: float | None = None,
 ) -> PlannedBandwidth:
-    """Derive line, committed and burst rate.
+    """Derive line, committed and burst rate, billing, and the time that new weights take.
+
+    Args:
+        site: What crosses the line.
+        spec: What is asked for.
+        catalog: Lines, paths, sizes on the wire.
+        prices: The reader's own, and then only these; None: the catalog's examples.
+        rtt_p95_ms: What 95 % of the site's users must not exceed; None: not asked.
 
     Raises:
-        PlanRefusedError: more than the largest size; the missing rate is named.
+        SpecError: a line or carrier that the catalog does not know.
+        PlanRefusedError: more than the largest line carries, or a line that does not do;
+            the missing amount and the nearest that works are named.
     """
-    line = catalog.lines[0]
-    peak_mbps = sum(
-        caller.peak_qps * response_bytes(caller, catalog.wire) * 8 / 10**6 for caller in callers
+    region = next(row for row in catalog.regions if row.id == site.region)
+    each = [(caller, exchange(caller, catalog.wire)) for caller in site.callers]
+    egress = sum(caller.qps * one.egress for caller, one in each) * 8 / 10**6
+    ingress = sum(caller.qps * one.ingress for caller, one in each) * 8 / 10**6
+    pull = Pull(site.pull_bytes, spec.network, catalog.wire) if site.pull_bytes else None
+    rates = Rates.of(max(egress, ingress), pull.needed_mbps if pull else 0.0, catalog.peaks)
+    mean = spec.traffic.mean_of_peak.fraction if spec.traffic.mean_of_peak else None
+    month = Month(max(egress, ingress), egress, mean or catalog.peaks.mean_of_peak, catalog.peaks)
+
+    def price(lines: Sequence[Line], found: Sequence[Path]) -> Priced:
+        shares = line_shares(lines, found)
+        parts = line_parts(lines, shares, rates)
+        own = catalog.line_prices if prices is None else prices
+        ways = bills(lines, parts, [shares[line.id] for line in lines], site.region, month, own)
+        return Priced(parts, ways, cheapest(ways, spec.network.billing))
+
+    chosen, weighed = choose_line(
+        region, site.users, spec.network, catalog, price, rtt_p95_ms=rtt_p95_ms
     )
-    wanted = peak_mbps * catalog.peaks.headroom
-    burst_wanted = wanted * catalog.peaks.second_to_minute
-    committed, burst = _step(line, wanted, "committed"), _step(line, burst_wanted, "burst")
-    carriers = [carrier.id for carrier in catalog.carriers if carrier.id in line.carriers]
-    largest = max(carrier.fixed_share_pct for carrier in catalog.carriers)
-    sources = f"{catalog.wire.source}; {catalog.peaks.source}; {line.source}"
+    parts, bill = chosen.priced.parts, chosen.priced.bill
+    reached = {name for part in parts for name in part.carriers}
+    committed = sum(part.committed_mbps for part in parts)
+    pulled = choose_pull(pull, committed) if pull else None
+    plan = BandwidthPlan(
+        region=site.region,
+        line=chosen.id,
+        carriers=[carrier.id for carrier in catalog.carriers if carrier.id in reached],
+        committed_mbps=committed,
+        burst_mbps=sum(part.burst_mbps for part in parts),
+        egress_mbps=round(egress, 6),
+        ingress_mbps=round(ingress, 6),
+        rtt_ms=round(chosen.ms, 1),
+        parts=parts,
+        options=[one.option for one in weighed],
+        billing=BillingPlan(
+            kind=bill.billing,
+            billed_mbps=round(bill.billed_mbps, 3),
+            traffic_gb=round(bill.gb, 3),
+            mean_of_peak=month.mean_of_peak,
+            monthly=None if bill.monthly is None else round(bill.monthly, 2),
+            currency=bill.currency,
+            example=bill.example,
+        ),
+        pull=pull_plan(pull, pulled) if pull and pulled else None,
+    )
+    committed_why, burst_why = explain_rates(plan, rates, each, catalog)
     return PlannedBandwidth(
-        BandwidthPlan(
-            region=region,
-            line=line.id,
-            carriers=carriers,
-            committed_mbps=committed,
-            burst_mbps=burst,
-        ),
-        Choice(
-            line.id,
-            f"{line.name} reaches every carrier; the largest alone has {largest:.0f} % of users",
-            {
-                carrier.id: carrier.fixed_share_pct
-                for carrier in catalog.carriers
-                if carrier.id in line.carriers
-            },
-            "; ".join(sorted({carrier.source for carrier in catalog.carriers})),
-        ),
-        Choice(
-            committed,
-            f"peak requests/s x bytes of an answer = {peak_mbps:.3f} Mbps, times "
-            f"{catalog.peaks.headroom:g}, on the next size sold",
-            {
-                "peak_mbps": peak_mbps,
-                "headroom": catalog.peaks.headroom,
-                **{
-                    f"{caller.name}_response_bytes": response_bytes(caller, catalog.wire)
-                    for caller in callers
-                },
-            },
-            sources,
-        ),
-        Choice(
-            burst,
-            f"the peak of a second is {catalog.peaks.second_to_minute:g} times that of a minute",
-            {"wanted_mbps": wanted, "second_to_minute": catalog.peaks.second_to_minute},
-            sources,
-        ),
+        plan,
+        explain_line(chosen, weighed, spec.network, catalog, rtt_p95_ms),
+        committed_why,
+        burst_why,
+        explain_billing(chosen.priced, month, spec.network, asked=mean is not None),
+        pulled,
     )
-
-
-def response_bytes(caller: CallerSpec, wire: WireSizes) -> int:
-    """Return the bytes on the wire of one answer: as measured, else from its tokens."""
-    if caller.response is not None:
-        return caller.response.bytes
-    if caller.stream:
-        return wire.streamed_answer_bytes + caller.output_tokens * wire.streamed_token_bytes
-    return wire.plain_answer_bytes + caller.output_tokens * wire.plain_token_bytes
-
-
-def _step(line: Line, wanted_mbps: float, kind: str) -> int:
-    # Rounded before it is compared: 160.00000000000003 must not need the size above 160.
-    wanted = Decimal(str(round(wanted_mbps, 9)))
-    for step in line.steps:
-        if step.mbps >= wanted:
-            return int(step.mbps)
-    largest = line.steps[-1].mbps
-    share = largest / wanted
-    msg = (
-        f"traffic.callers: the {kind} rate is {wanted:.0f} Mbps, but the largest {line.name} line "
-        f"is {largest:.0f} Mbps ({wanted - largest:.0f} Mbps missing); nearest: "
-        f"{share:.1%} of this load"
-    )
-    raise PlanRefusedError(msg)

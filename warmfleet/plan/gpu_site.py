@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from warmfleet.catalog.models import Catalog
-from warmfleet.plan.bandwidth import plan_bandwidth
+from warmfleet.plan.bandwidth import SiteTraffic, plan_bandwidth, site_callers
 from warmfleet.plan.gpu_contracts import must_have_hosts
 from warmfleet.plan.gpu_models import GpuSitePlan
-from warmfleet.plan.gpu_sites import StaffedSite, callers_at
+from warmfleet.plan.gpu_pull import pull_bytes
+from warmfleet.plan.gpu_sites import StaffedSite
 from warmfleet.plan.models import Decision
 from warmfleet.plan.site_models import SiteReplicasPlan
 from warmfleet.plan.site_reasons import choose_region, explain_site, plan_rtt, plan_users
@@ -37,7 +38,18 @@ def plan_site(
     at, site, placed = f"sites[{index}]", staffed.site, staffed.placed
     region = choose_region(chosen, site)
     users, rtt = plan_users(site, catalog), plan_rtt(site.visitors)
-    line = plan_bandwidth(callers_at(spec.traffic.callers, site.load), region.value, catalog)
+    widths = [one.wanted.facts.architecture.hidden for one in staffed.chosen]
+    line = plan_bandwidth(
+        SiteTraffic(
+            region=region.value,
+            users=[visitors.users for visitors in site.visitors],
+            callers=site_callers(spec, widths, site.load),
+            pull_bytes=pull_bytes(placed.groups, staffed.chosen),
+        ),
+        spec,
+        catalog,
+        rtt_p95_ms=chosen.rules.limit_ms if site.role == "serving" else None,
+    )
     if isinstance(spec.placement, BaremetalPlacement):
         must_have_hosts(spec.placement, placed.groups, line.plan)
     plan = GpuSitePlan(
@@ -62,9 +74,7 @@ def plan_site(
     decisions = [
         region.decision(f"{at}.region"),
         *explain_site(site, users, rtt, at),
-        line.line.decision(f"{at}.bandwidth.line"),
-        line.committed.decision(f"{at}.bandwidth.committed_mbps"),
-        line.burst.decision(f"{at}.bandwidth.burst_mbps"),
+        *line.decisions(f"{at}.bandwidth"),
         *(_replicas(staffed, at) if len(chosen.sites) > 1 else ()),
         *placed.decisions,
     ]

@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 
 from warmfleet.catalog.models import Catalog, Engine, HostSize
 from warmfleet.errors import PlanRefusedError
-from warmfleet.plan.bandwidth import plan_bandwidth
+from warmfleet.plan.bandwidth import SiteTraffic, plan_bandwidth, site_callers
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.lab_engine import choose_engine, choose_precision, model_must_offer
@@ -56,7 +56,16 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
     floor = choose_floor(spec, replicas.value)
     where = choose_sites(facts.users, rules_of(spec, catalog), catalog)
     region = choose_region(where, where.sites[0])
-    line = plan_bandwidth(spec.traffic.callers, region.value, catalog)
+    line = plan_bandwidth(
+        SiteTraffic(
+            region=region.value,
+            users=facts.users,
+            callers=site_callers(spec, [found.shape.architecture.hidden]),
+        ),
+        spec,
+        catalog,
+        rtt_p95_ms=where.rules.limit_ms,
+    )
     memory = choose_replica_memory(
         found.shape,
         found.weights,
@@ -131,9 +140,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         updates=UpdatesPlan(floor=floor.value),
         decisions=[
             region.decision("sites[0].region"),
-            line.line.decision("sites[0].bandwidth.line"),
-            line.committed.decision("sites[0].bandwidth.committed_mbps"),
-            line.burst.decision("sites[0].bandwidth.burst_mbps"),
+            *line.decisions("sites[0].bandwidth"),
             _explain_hosts(hosts, replicas).decision("sites[0].hosts"),
             memory.decision(f"{replica_at}.memory_mb"),
             cpus.decision(f"{replica_at}.cpus"),

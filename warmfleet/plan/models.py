@@ -11,10 +11,12 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from warmfleet.plan.timeouts import TimeoutChain, conflict
+from warmfleet.spec.network import Billing
 
 __all__ = [
     "SCHEMA_VERSION",
     "BandwidthPlan",
+    "BillingPlan",
     "CommonPlan",
     "Decision",
     "EndpointPlan",
@@ -25,9 +27,12 @@ __all__ = [
     "HostPlan",
     "HostRole",
     "LimitsPlan",
+    "LineOption",
+    "LinePart",
     "ModelPlan",
     "PackageSource",
     "Plan",
+    "PullPlan",
     "Scalar",
     "SitePlan",
     "SloPlan",
@@ -71,14 +76,67 @@ class EndpointPlan(Plan):
     server_names: list[str] = Field(description="names and addresses in the server certificate")
 
 
+class LinePart(Plan):
+    """What is ordered of one line product; several lines have an address each."""
+
+    line: str
+    carriers: list[str] = Field(description="that it reaches without another one")
+    committed_mbps: int = Field(gt=0)
+    burst_mbps: int = Field(gt=0)
+    ports: int = Field(gt=0)
+
+
+class LineOption(Plan):
+    """A line that was weighed."""
+
+    line: str
+    rtt_ms: float = Field(ge=0, description="mean over users and carriers, by their shares")
+    rtt_p95_ms: float = Field(ge=0)
+    worst_carrier: str | None = Field(description="of the users in the mainland; None: none there")
+    worst_ms: float = Field(ge=0)
+    billing: Billing
+    monthly: float | None = Field(description="None: on enquiry")
+    currency: str | None
+    example: bool = Field(description="a list price, not an offer")
+    against: str | None = Field(description="why it was not taken; None: it was")
+
+
+class BillingPlan(Plan):
+    """How the line is paid."""
+
+    kind: Billing
+    billed_mbps: float = Field(ge=0, description="0 where traffic is billed")
+    traffic_gb: float = Field(ge=0, description="10^9 bytes sent in a month of 30 days")
+    mean_of_peak: float = Field(gt=0, le=1, description="mean of a month over its busiest minute")
+    monthly: float | None = Field(description="None: on enquiry")
+    currency: str | None
+    example: bool = Field(description="a list price, not an offer")
+
+
+class PullPlan(Plan):
+    """How long new weights take to a site, off peak."""
+
+    over: Literal["line", "private"]
+    size_bytes: int = Field(gt=0, description="to all servers of the site")
+    seconds: float | None = Field(description="on the whole line; None: not over the line")
+    window_s: float | None = Field(description="that was asked for")
+
+
 class BandwidthPlan(Plan):
     """The line of a site, as it would be ordered."""
 
     region: str
-    line: str = Field(description="line product, for example bgp")
+    line: str = Field(description="line product, for example bgp; several are joined by +")
     carriers: list[str]
-    committed_mbps: int = Field(gt=0)
-    burst_mbps: int = Field(gt=0)
+    committed_mbps: int = Field(gt=0, description="of all parts together")
+    burst_mbps: int = Field(gt=0, description="highest rate, of all parts together")
+    egress_mbps: float = Field(ge=0, description="answers in the busiest minute, before headroom")
+    ingress_mbps: float = Field(ge=0, description="requests, the same")
+    rtt_ms: float = Field(ge=0, description="mean over users and carriers, by their shares")
+    parts: list[LinePart] = Field(min_length=1)
+    options: list[LineOption] = Field(min_length=1)
+    billing: BillingPlan
+    pull: PullPlan | None = Field(description="None: weights come from this machine")
 
 
 class HostPlan(Plan):

@@ -8,6 +8,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from inference_app.problems import nearest
 from warmfleet.spec.fields import Name, Positive, SpecModel, checked, disagree, unique
+from warmfleet.spec.network import Encoding, NetworkSpec, Script
 from warmfleet.spec.placement import Placement
 from warmfleet.spec.sources import SourceSpec
 from warmfleet.spec.units import ByteSize, Duration, Percentage, Ratio, TokenCount
@@ -112,12 +113,33 @@ class CallerSpec(SpecModel):
     response: Annotated[ByteSize, Positive] | None = Field(
         default=None, description="measured size of an answer; estimated from the tokens if absent"
     )
+    request: Annotated[ByteSize, Positive] | None = Field(
+        default=None,
+        description="measured size of a request, with what it uploads; estimated if absent",
+    )
+    keep_alive: bool = Field(
+        default=True, description="false when every request opens a connection of its own"
+    )
+    script: Script = Field(
+        default="latin", description="of prompts and answers; cjk: Chinese, Japanese, Korean"
+    )
+    encoding: Encoding = Field(default="float", description="of embeddings in an answer")
 
 
 class TrafficSpec(SpecModel):
     """All load, over all callers."""
 
     callers: tuple[CallerSpec, ...] = Field(min_length=1, description="who calls, and how")
+    mean_of_peak: (
+        Annotated[
+            Percentage, checked(lambda p: 0 < p.value <= 100, "more than 0% and at most 100%")
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="mean load of a month against its busiest minute; the billing of the line "
+        "follows from it; as of large public services (34%) if absent",
+    )
 
 
 class SloSpec(SpecModel):
@@ -166,6 +188,9 @@ class FleetSpec(SpecModel):
     traffic: TrafficSpec = Field(description="the load to be ready for")
     users: UsersSource = Field(description="where the users are")
     slo: SloSpec = Field(default=SloSpec(), description="what the endpoint is held to")
+    network: NetworkSpec = Field(
+        default=NetworkSpec(), description="the line between users and servers"
+    )
     placement: Placement = Field(description="where the hosts come from")
     updates: UpdatesSpec = Field(
         default=UpdatesSpec(), description="what operations and updates must leave in place"

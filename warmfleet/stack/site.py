@@ -19,6 +19,8 @@ from warmfleet.stack.resources import BandwidthContract, LabHost, LabNetwork
 __all__ = ["InferenceSite", "InferenceSiteArgs"]
 
 _SSH_PORT = 22
+_CONTRACT = {"region", "line", "carriers", "committed_mbps", "burst_mbps"}
+"""What is ordered; the rest of the plan's line says why, and what it costs."""
 _LOOPBACK = "127.0.0.1"
 
 
@@ -47,7 +49,7 @@ class InferenceSite(pulumi.ComponentResource):
         self.bandwidth = BandwidthContract(
             f"{name}-bandwidth",
             environment=args.environment,
-            **args.plan.bandwidth.model_dump(),
+            **args.plan.bandwidth.model_dump(include=_CONTRACT),
             opts=child,
         )
         network = LabNetwork(

@@ -1,0 +1,159 @@
+"""The line of a site: cases as data, and what more load must never do."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warmfleet.catalog.lines import LinePrice
+from warmfleet.catalog.load import load_catalog
+from warmfleet.errors import PlanRefusedError, SpecError
+from warmfleet.network.estimate import estimate
+from warmfleet.plan.bandwidth import (
+    PlannedBandwidth,
+    SiteTraffic,
+    plan_bandwidth,
+    site_callers,
+)
+from warmfleet.resolve.facts import UserFacts
+from warmfleet.spec.models import FleetSpec
+
+CATALOG = load_catalog()
+PLACES = {place.id: place for place in CATALOG.places}
+CASES = [
+    pytest.param(case, id=case["name"])
+    for case in yaml.safe_load(Path(__file__).with_name("bandwidth.yaml").read_text())
+]
+
+
+def _planned(spec: FleetSpec, site: dict[str, Any], **options: Any) -> PlannedBandwidth:
+    traffic = SiteTraffic(
+        region=site.get("region", "guangzhou"),
+        users=[UserFacts(PLACES[user.where], user.share.fraction) for user in spec.users],
+        callers=site_callers(spec, [site.get("hidden", 3584)], site.get("share", 1.0)),
+        pull_bytes=site.get("pull"),
+    )
+    return plan_bandwidth(traffic, spec, CATALOG, rtt_p95_ms=site.get("rtt_p95_ms"), **options)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_case(case, servers) -> None:
+    spec, site = servers.spec(case.get("set", {})), case.get("site", {})
+
+    if "error" in case:
+        with pytest.raises((PlanRefusedError, SpecError)) as caught:
+            _planned(spec, site)
+        assert str(caught.value) == case["error"]
+        return
+    planned = _planned(spec, site)
+    plan = planned.plan.model_dump(mode="json")
+    decisions = {item.field.removeprefix("at."): item for item in planned.decisions("at")}
+    expected = case.get("expect", {})
+    assert expected == {field: servers.at(plan, field) for field in expected}
+    for field, inputs in case.get("inputs", {}).items():
+        found = decisions[field].inputs
+        assert inputs == {name: found[name] for name in inputs}
+    for field, said in case.get("reason", {}).items():
+        assert said in decisions[field].reason
+
+
+def test_every_line_is_in_the_table_with_its_time_its_money_and_a_verdict(servers) -> None:
+    planned = _planned(servers.spec({}), {})
+
+    inputs = planned.line.inputs
+    options = {name: row for name, row in inputs.items() if name.startswith("option_")}
+    assert len(options) == 8  # BGP, and one to three carriers
+    assert all(" ms (p95 " in str(row) for row in options.values())
+    assert all("CNY a month (" in str(row) for row in options.values())
+    assert str(inputs["option_bgp"]).endswith(": taken")
+    assert "leaves China Mobile (50.6%" in str(inputs["option_china-telecom"])
+    assert "needs network.dns_by_carrier" in str(
+        inputs["option_china-mobile+china-telecom+china-unicom"]
+    )
+
+
+def test_crossing_over_costs_what_was_measured(servers) -> None:
+    users = {"users": [{"where": "CN-BJ", "share": "100%"}]}
+    ways = [
+        _planned(servers.spec(users | {"network": {"line": line}}), {}).plan.rtt_ms
+        for line in ("bgp", "china-mobile+china-telecom+china-unicom")
+    ]
+    bgp = estimate(
+        PLACES["CN-BJ"], next(r for r in CATALOG.regions if r.id == "guangzhou"), CATALOG
+    )
+    assert ways[0] == pytest.approx(bgp.ms, abs=0.06)
+    # 1888 km: -1.1 ms and 2.52 ms a 1000 km.
+    assert ways[1] == pytest.approx(bgp.ms - 1.1 + 2.52 * 1.888, abs=0.1)
+
+
+def test_own_prices_stand_in_for_all_examples(servers) -> None:
+    own = LinePrice(
+        line="china-telecom",
+        billing=("fixed",),
+        mbps=((100000.0, 10.0),),
+        currency="EUR",
+        example=False,
+        source="our offer",
+    )
+    spec = servers.spec({"network": {"carriers": {"china-telecom": "100%"}}})
+
+    billing = _planned(spec, {}, prices=[own]).plan.billing
+
+    assert (billing.currency, billing.example) == ("EUR", False)
+    options = {o.line: o.monthly for o in _planned(spec, {}, prices=[own]).plan.options}
+    assert options["bgp"] is None
+    assert options["china-telecom"] == billing.monthly
+
+
+CALLERS = st.fixed_dictionaries(
+    {
+        "peak_qps": st.floats(0.001, 2000),
+        "prompt_tokens": st.integers(1, 4000),
+        "output_tokens": st.integers(1, 1000),
+        "stream": st.booleans(),
+        "keep_alive": st.booleans(),
+        "script": st.sampled_from(["latin", "cjk"]),
+    }
+)
+
+
+@given(
+    caller=CALLERS,
+    field=st.sampled_from(["peak_qps", "prompt_tokens", "output_tokens"]),
+    factor=st.floats(1, 4),
+    line=st.sampled_from([None, "bgp", "china-mobile+china-telecom+china-unicom"]),
+)
+def test_more_load_never_needs_less(servers, caller, field, factor, line) -> None:
+    limit = {"peak_qps": 8000, "prompt_tokens": 7000, "output_tokens": 1024}[field]
+    more = min(caller[field] * factor, limit)
+    larger = caller | {field: more if field == "peak_qps" else int(more)}
+    small, large = (
+        _planned(
+            servers.spec(
+                {"traffic.callers": [{"name": "web", **values}]}
+                | ({"network": {"line": line}} if line else {})
+            ),
+            {"pull": 10**9},
+        ).plan
+        for values in (caller, larger)
+    )
+    if small.line == large.line:
+        assert small.committed_mbps <= large.committed_mbps
+        assert small.burst_mbps <= large.burst_mbps
+        assert sum(part.ports for part in small.parts) <= sum(part.ports for part in large.parts)
+    assert small.egress_mbps <= large.egress_mbps
+    assert small.ingress_mbps <= large.ingress_mbps
+    assert large.burst_mbps >= large.committed_mbps
+    assert large.committed_mbps >= large.egress_mbps * CATALOG.peaks.headroom - 1e-6
+
+
+@given(share=st.floats(0.01, 1))
+def test_a_site_with_a_share_of_the_load_needs_no_more_than_all(servers, share) -> None:
+    spec = servers.spec({"traffic.callers.0.peak_qps": 2000})
+    part, whole = (_planned(spec, {"share": value}).plan for value in (share, 1.0))
+
+    assert part.committed_mbps <= whole.committed_mbps
+    assert part.egress_mbps == pytest.approx(whole.egress_mbps * share, rel=1e-3, abs=1e-5)

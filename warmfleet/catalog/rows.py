@@ -1,0 +1,17 @@
+"""What all rows of the catalog share: they are facts, and name their source."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = ["Row", "Text"]
+
+Text = Annotated[str, Field(min_length=1), BeforeValidator(lambda text: str(text).strip())]
+
+
+class Row(BaseModel):
+    """A fact with its source."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    source: Text = Field(description="where the facts of this row come from")

@@ -1,0 +1,89 @@
+"""How much of a line is ordered: rates on the sizes that are sold, over as many ports as needed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Self
+
+from warmfleet.catalog.lines import Line
+from warmfleet.catalog.wire import Peaks
+from warmfleet.errors import PlanRefusedError
+from warmfleet.plan.line_paths import Path, best_line
+from warmfleet.plan.models import LinePart
+
+__all__ = ["Rates", "line_parts", "line_shares"]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a site needs, in Mbps."""
+
+    peak: float
+    """Of the busiest minute: the larger of the two directions."""
+    pull: float
+    """So that new weights arrive in the asked window; 0: none is asked."""
+    committed: float
+    burst: float
+
+    @classmethod
+    def of(cls, peak: float, pull: float, peaks: Peaks) -> Self:
+        """Return what a load needs; weights come off peak, so the larger of the two counts."""
+        minute = peak * peaks.headroom
+        return cls(peak, pull, max(minute, pull), max(minute * peaks.second_to_minute, pull))
+
+
+def line_shares(lines: Sequence[Line], found: Sequence[Path]) -> dict[str, float]:
+    """Return the share of the load on each line: each user takes the one of the own carrier."""
+    shares = dict.fromkeys((line.id for line in lines), 0.0)
+    for path in found:
+        line = lines[0] if path.carrier is None else best_line(lines, path.carrier)
+        shares[line.id] += path.weight
+    return shares
+
+
+def line_parts(lines: Sequence[Line], shares: Mapping[str, float], rates: Rates) -> list[LinePart]:
+    """Return what is ordered of each line.
+
+    Raises:
+        PlanRefusedError: more than all ports carry; the missing rate is named.
+    """
+    parts = []
+    for line in lines:
+        share = shares[line.id]
+        committed = _size(line, rates.committed * share, "committed")
+        burst = _size(line, rates.burst * share, "burst")
+        ports = math.ceil(burst / _largest(line))
+        parts.append(
+            LinePart(
+                line=line.id,
+                carriers=list(line.carriers),
+                committed_mbps=committed,
+                burst_mbps=burst,
+                ports=ports,
+            )
+        )
+    return parts
+
+
+def _size(line: Line, wanted_mbps: float, kind: str) -> int:
+    # Rounded before it is compared: 160.00000000000003 must not need the size above 160.
+    wanted = Decimal(str(round(wanted_mbps, 9)))
+    for step in line.steps:
+        if step.mbps >= wanted:
+            return int(step.mbps)
+    largest = _largest(line)
+    ports = math.ceil(wanted / largest)
+    if ports > line.ports:
+        most = largest * line.ports
+        msg = (
+            f"traffic.callers: the {kind} rate is {wanted:.0f} Mbps, but a site has at most "
+            f"{line.ports} ports of {largest} Mbps of {line.name} ({wanted - most:.0f} Mbps "
+            f"missing); nearest: {most / wanted:.1%} of this load, or more sites"
+        )
+        raise PlanRefusedError(msg)
+    return ports * largest
+
+
+def _largest(line: Line) -> int:
+    return int(line.steps[-1].mbps)
