@@ -14,6 +14,9 @@ class CommandEntry(NamedTuple):
 
 COMMANDS: dict[str, CommandEntry] = {
     "plan": CommandEntry("warmfleet.cli.plan", "Show what a spec gives, with reasons; write it."),
+    "quote": CommandEntry(
+        "warmfleet.cli.quote", "Write the request for quotation, in two languages."
+    ),
     "size": CommandEntry("warmfleet.cli.size", "Say whether a model fits on a card."),
     "up": CommandEntry("warmfleet.cli.up", "Bring it up, converge it, prove that it answers."),
     "status": CommandEntry("warmfleet.cli.status", "Show hosts, replicas and their cold starts."),

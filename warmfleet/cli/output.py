@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warmfleet import logs
+from warmfleet.errors import PermissionNeededError
 from warmfleet.project import Project
 
 if TYPE_CHECKING:
@@ -20,14 +21,32 @@ __all__ = [
     "print_serving",
     "progress_console",
     "result_console",
+    "write_result",
 ]
 
 _log_file: Path | None = None
 
 
-def print_json(value: Any) -> None:
-    """Print a result for machines."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+def print_json(value: Any, file: Path | None = None) -> None:
+    """Print a result for machines, or write it to a file."""
+    write_result(json.dumps(value, indent=2, ensure_ascii=False) + "\n", file)
+
+
+def write_result(text: str, file: Path | None = None) -> None:
+    """Print a page, or write it to a file and name that on stderr.
+
+    Raises:
+        PermissionNeededError: there cannot be a file of that name.
+    """
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"{file} cannot be written: {error.strerror}; needed a file of this user"
+        raise PermissionNeededError(msg) from error
+    click.echo(f"wrote {file}", err=True)
 
 
 def print_serving(environment: str, host: str, ttft_s: float | None) -> None:

@@ -1,14 +1,12 @@
 """``warmfleet plan``."""
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from warmfleet.cli.options import DEFAULT_ENVIRONMENT, EnvironmentType, json_option
 from warmfleet.cli.output import print_json, result_console
-from warmfleet.errors import ProjectNotFoundError
+from warmfleet.cli.plan_target import find_target, plan_target
 from warmfleet.project import Project
 
 if TYPE_CHECKING:
@@ -49,14 +47,12 @@ def plan(
     if refresh and check:
         msg = "--check compares with the lock's facts: leave out --refresh"
         raise click.UsageError(msg, click.get_current_context())
-    project, environment, spec = _where(target)
+    project, environment, _ = find_target(target)
     if check:
         project, environment = _environment(project, environment, "--check")
         planned = lock.check_any_lock(project, environment)
-    elif project is not None and environment is not None:
-        planned = lock.plan_environment(project, environment, refresh=refresh)
     else:
-        planned = lock.plan_spec_file(spec, root=spec.parent, refresh=refresh)
+        planned = plan_target(target, refresh=refresh)
     if write:
         project, environment = _environment(project, environment, "--write")
         lock.write_lock(planned, project.plan_file(environment))
@@ -69,21 +65,6 @@ def plan(
         _show(planned, explain=explain, as_json=as_json)
     if check:
         click.echo(f"plan {environment} is what its spec gives", err=True)
-
-
-def _where(target: str) -> tuple[Project | None, str | None, Path]:
-    """Return project and environment of the target; both are None for a spec on its own."""
-    path = Path(target)
-    if path.suffix not in {".yaml", ".yml"}:
-        project = Project.find()
-        return project, target, project.spec_file(target)
-    if not os.path.isfile(path):
-        msg = f"no spec {path}; needed a file, or the name of an environment"
-        raise ProjectNotFoundError(msg)
-    folder = path.resolve().parent
-    if folder.name == "specs" and (folder.parent / "Pulumi.yaml").is_file():
-        return Project(folder.parent), path.stem, path
-    return None, None, path
 
 
 def _environment(

@@ -1,0 +1,68 @@
+"""A request for quotation: what a hosting company is asked to offer, in numbers."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from warmfleet.plan.cost_models import SiteCost
+from warmfleet.plan.models import Plan
+from warmfleet.spec.servers import Day
+
+__all__ = ["QuoteLine", "QuoteRequest", "QuoteServers", "QuoteSite"]
+
+
+class QuoteServers(Plan):
+    """Servers that are alike, as they are ordered."""
+
+    name: str
+    count: int = Field(gt=0)
+    gpus: int = Field(gt=0, description="of each server")
+    card: str
+    card_memory_gb: int = Field(gt=0, description="as sold")
+    card_memory_seen_gib: float = Field(gt=0, description="as nvidia-smi shows it")
+    cores: int = Field(gt=0, description="physical")
+    memory_gb: int = Field(gt=0)
+    model_disk_gb: int = Field(gt=0)
+    model_disk_read_gb_per_s: float = Field(gt=0)
+    data_disk_gb: int = Field(gt=0)
+    driver: str | None = Field(description="branch that the cards must run with; None: any")
+
+
+class QuoteLine(Plan):
+    """The line of a site."""
+
+    product: str = Field(description="for example bgp; several are joined by +")
+    carriers: list[str] = Field(description="that users are on")
+    committed_mbps: int = Field(gt=0)
+    burst_mbps: int = Field(gt=0)
+    port_gbps: int = Field(gt=0, description="of each server's network port")
+    billing: Literal["fixed", "p95", "traffic", "any"]
+
+
+class QuoteSite(Plan):
+    """What is ordered for one region."""
+
+    region: str
+    city: str
+    country: str = Field(description="ISO 3166-1")
+    icp_filing: bool
+    servers: list[QuoteServers] = Field(description="none: they are leased already")
+    line: QuoteLine
+    cost: SiteCost
+
+
+class QuoteRequest(Plan):
+    """The whole request."""
+
+    environment: str
+    term_months: int | None
+    needed_by: Day | None
+    currency: str
+    example: bool = Field(description="true: prices beside the items are examples")
+    prices: str
+    sites: list[QuoteSite] = Field(min_length=1)
+
+    @property
+    def servers(self) -> list[QuoteServers]:
+        """All servers of all sites."""
+        return [servers for site in self.sites for servers in site.servers]
