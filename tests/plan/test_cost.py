@@ -8,14 +8,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.plan.conftest import Planning
+from warmfleet.catalog.load import load_catalog
+from warmfleet.plan.billing import Month, bills, cheapest
 from warmfleet.plan.cost import plan_cost
 from warmfleet.plan.cost_models import CostPlan
 from warmfleet.plan.gpu_models import GpuSitePlan
+from warmfleet.plan.planner import plan_fleet
+from warmfleet.plan.price_list import PriceList
+from warmfleet.resolve.facts import resolve
 from warmfleet.resolve.price_facts import PriceFacts
 from warmfleet.spec.prices import PriceBook
 
 PLANNED = Planning("baremetal.yaml").plan()
 """One kind of server with one RTX 4090."""
+
+CATALOG = load_catalog()
+MONTH = Month(peak_mbps=10, egress_mbps=10, mean_of_peak=0.5, peaks=CATALOG.peaks)
 
 BOOK: dict[str, Any] = {
     "currency": "CNY",
@@ -42,6 +50,7 @@ def site(
     disk: float = 500e9,
     mbps: int = 20,
     region: str = "shanghai",
+    prices: PriceFacts,
 ) -> GpuSitePlan:
     (base,) = PLANNED.sites
     (group,) = base.groups
@@ -54,13 +63,18 @@ def site(
         }
     )
     sizes = {"count": count, "host": host}
-    line = base.bandwidth.model_copy(update={"line": "bgp", "committed_mbps": mbps})
+    row = CATALOG.lines[0]
+    part = base.bandwidth.parts[0].model_copy(update={"line": row.id, "committed_mbps": mbps})
+    rows = PriceList(prices).lines() or []
+    bill = cheapest(bills([row], [part], [1.0], region, MONTH, rows), "fixed")
+    line = base.bandwidth.model_copy(update={"line": row.id, "billing": bill.plan(0.5)})
     update = {"region": region, "groups": [group.model_copy(update=sizes)], "bandwidth": line}
     return base.model_copy(update=update)
 
 
 def cost(book: dict[str, Any] | None = None, term: int | None = None, **size: Any) -> CostPlan:
-    return plan_cost([site(**size)], facts(book or BOOK), term).plan
+    prices = facts(book or BOOK)
+    return plan_cost([site(**size, prices=prices)], prices, term).plan
 
 
 LINE = 20 * 95.5
@@ -138,3 +152,23 @@ def test_a_dearer_row_never_makes_the_sum_less(price, factor) -> None:
     rows = [{"line": "bgp", "mbps": price}, {"line": "bgp", "mbps": 95.5}]
     dearer = [{"line": "bgp", "mbps": price * factor}, rows[1]]
     assert cost({**BOOK, "lines": rows}).monthly <= cost({**BOOK, "lines": dearer}).monthly
+
+
+@pytest.mark.parametrize(
+    ("traffic", "item"),
+    [
+        ({"mean_of_peak": "10%"}, ("traffic", "line bgp, traffic sent", 515.095, 412.08)),
+        ({"mean_of_peak": "95%"}, ("line", "line bgp, committed rate", 30, 2865.0)),
+    ],
+)
+def test_a_line_costs_what_its_billing_comes_to(servers, tmp_path, traffic, item) -> None:
+    book = {**BOOK, "traffic": [{"line": "bgp", "gb": 0.8}]}
+    (tmp_path / "prices.yaml").write_text(json.dumps(book))
+    changes = {"traffic": {**servers.document.value["traffic"], **traffic}}
+    changes |= {"placement": {"kind": "baremetal", "prices": "prices.yaml"}}
+    spec = servers.spec({**changes, "traffic.callers.0.peak_qps": 25})
+    plan = plan_fleet(spec, resolve(spec, CATALOG, root=tmp_path), CATALOG)
+
+    found = plan.cost.sites[0].items[-1]
+    assert (found.kind, found.what, found.quantity, found.monthly) == item
+    assert not plan.sites[0].bandwidth.billing.example

@@ -11,7 +11,7 @@ from warmfleet.plan.line import Priced, choose_line
 from warmfleet.plan.line_paths import Path
 from warmfleet.plan.line_reasons import explain_billing, explain_line, explain_rates
 from warmfleet.plan.line_sizes import Rates, line_parts, line_shares
-from warmfleet.plan.models import BandwidthPlan, BillingPlan, Decision
+from warmfleet.plan.models import BandwidthPlan, Decision
 from warmfleet.plan.pull import Pull, choose_pull, pull_plan
 from warmfleet.plan.wire import SiteCaller, exchange
 from warmfleet.resolve.facts import UserFacts
@@ -129,15 +129,7 @@ def plan_bandwidth(
         rtt_ms=round(chosen.ms, 1),
         parts=parts,
         options=[one.option for one in weighed],
-        billing=BillingPlan(
-            kind=bill.billing,
-            billed_mbps=round(bill.billed_mbps, 3),
-            traffic_gb=round(bill.gb, 3),
-            mean_of_peak=month.mean_of_peak,
-            monthly=None if bill.monthly is None else round(bill.monthly, 2),
-            currency=bill.currency,
-            example=bill.example,
-        ),
+        billing=bill.plan(month.mean_of_peak),
         pull=pull_plan(pull, pulled) if pull and pulled else None,
     )
     committed_why, burst_why = explain_rates(plan, rates, each, catalog)

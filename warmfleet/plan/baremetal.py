@@ -39,7 +39,9 @@ def plan_baremetal(
         plan_model(model.chosen, model.staffing, model.placed, spec.slo, catalog)
         for model in models_of(staffed)
     ]
-    sites = [plan_site(index, one, where, spec, catalog) for index, one in enumerate(staffed)]
+    sites = [
+        plan_site(index, one, where, spec, catalog, prices) for index, one in enumerate(staffed)
+    ]
     rtt = plan_rtt([row for site in where.serving for row in site.visitors])
     fewest = min(count.replicas.value for site in staffed for count in site.staffing)
     floor = choose_floor(spec, fewest)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from warmfleet.catalog.lines import Line, LinePrice
 from warmfleet.catalog.wire import Peaks
-from warmfleet.plan.models import LinePart
+from warmfleet.plan.models import BillingPlan, LinePart
 from warmfleet.spec.network import Billing
 
 __all__ = ["Bill", "Month", "bills", "cheapest", "find_price"]
@@ -61,6 +61,20 @@ class Bill:
         """Whether a price is that of a list rather than the reader's own."""
         return any(price.example for price in self.prices)
 
+    def plan(self, mean_of_peak: float) -> BillingPlan:
+        """Return the part of the plan."""
+        known = self.monthly is not None
+        return BillingPlan(
+            kind=self.billing,
+            billed_mbps=round(self.billed_mbps, 3),
+            traffic_gb=round(self.gb, 3),
+            mean_of_peak=mean_of_peak,
+            monthly=round(self.monthly, 2) if self.monthly is not None else None,
+            currency=self.currency,
+            example=known and self.example,
+            source="; ".join(dict.fromkeys(row.source for row in self.prices)) if known else None,
+        )
+
     def __str__(self) -> str:
         paid = f"{self.gb:,.0f} GB" if self.billing == "traffic" else f"{self.billed_mbps:.3g} Mbps"
         if self.monthly is None:
@@ -85,13 +99,14 @@ def bills(
         mbps = 0.0
         for line, part, share in zip(lines, parts, shares, strict=True):
             billed = _billed_mbps(billing, line, part, month.p95_mbps * share)
-            price = find_price(prices, line.id, region, billing)
+            quantity = month.gb * share if billing == "traffic" else billed
+            price = find_price(prices, line.id, region, billing, quantity)
             if billing == "traffic" and part.burst_mbps > line.traffic_most_mbps:
                 price = None
             mbps += billed
             if price is not None:
                 used.append(price)
-                amounts.append(price.monthly(month.gb * share if price.gb else billed))
+                amounts.append(price.monthly(quantity))
         monthly = sum(amounts) if len(amounts) == len(lines) else None
         found.append(Bill(billing, mbps, month.gb, monthly, tuple(used)))
     return found
@@ -109,13 +124,16 @@ def cheapest(found: Sequence[Bill], asked: Billing | Literal["auto"]) -> Bill:
 
 
 def find_price(
-    prices: Sequence[LinePrice], line: str, region: str, billing: Billing
+    prices: Sequence[LinePrice], line: str, region: str, billing: Billing, quantity: float
 ) -> LinePrice | None:
-    """Return the price that holds: of the region, else of anywhere; None: on enquiry."""
+    """Return the least price of the region's own rows, else of those that hold anywhere.
+
+    None: on enquiry.
+    """
     rows = [row for row in prices if row.line == line and billing in row.billing]
     here = [row for row in rows if region in row.regions]
     anywhere = [row for row in rows if not row.regions]
-    return next(iter(here or anywhere), None)
+    return min(here or anywhere, key=lambda row: row.monthly(quantity), default=None)
 
 
 def _billed_mbps(billing: Billing, line: Line, part: LinePart, p95_mbps: float) -> float:

@@ -1,6 +1,6 @@
 """The cost: each site's servers, disks and line at the prices that hold there."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,8 +11,16 @@ from warmfleet.plan.models import Decision
 from warmfleet.plan.money import ON_ENQUIRY, amount
 from warmfleet.plan.price_list import Price, PriceList
 from warmfleet.resolve.price_facts import PriceFacts
+from warmfleet.spec.network import Billing
 
 __all__ = ["PlannedCost", "plan_cost"]
+
+
+_BILLED: Mapping[Billing, str] = {
+    "fixed": "committed rate",
+    "p95": "95th percentile",
+    "traffic": "traffic sent",
+}
 
 
 @dataclass(frozen=True)
@@ -78,10 +86,7 @@ def _site(name: str, items: list[CostItem]) -> SiteCost:
 def _items(site: GpuSitePlan, found: PriceList) -> Iterator[_Priced]:
     for group in site.groups:
         yield from _servers(site.region, group, found)
-    line = site.bandwidth
-    yield _line(
-        f"line {line.line}, committed", line.committed_mbps, found.line(site.region, line.line)
-    )
+    yield _line(site, found)
 
 
 def _servers(region: str, group: ServerGroupPlan, found: PriceList) -> Iterator[_Priced]:
@@ -110,10 +115,21 @@ def _pieces(kind: Literal["server", "disk"], what: str, count: int, price: Price
     return _priced(CostItem(kind=kind, what=what, quantity=count, unit=kind, once=once), price)
 
 
-def _line(what: str, mbps: float, price: Price | None) -> _Priced:
-    once = price.setup if price else 0
-    item = CostItem(kind="line", what=what, quantity=mbps, unit="Mbps", once=once)
-    return _priced(item, price)
+def _line(site: GpuSitePlan, found: PriceList) -> _Priced:
+    """Price the line as it is billed; prices that rise by size give a mean price of one."""
+    line, bill = site.bandwidth, site.bandwidth.billing
+    by_traffic = bill.kind == "traffic"
+    item = CostItem(
+        kind="traffic" if by_traffic else "line",
+        what=f"line {line.line}, {_BILLED[bill.kind]}",
+        quantity=bill.traffic_gb if by_traffic else bill.billed_mbps,
+        unit="GB" if by_traffic else "Mbps",
+        once=found.line_setup(site.region, line.line),
+    )
+    if bill.monthly is None:
+        return _Priced(item, "")
+    update = {"price": round(bill.monthly / item.quantity, 4), "monthly": bill.monthly}
+    return _Priced(item.model_copy(update=update), bill.source or "")
 
 
 def _priced(item: CostItem, price: Price | None) -> _Priced:

@@ -10,6 +10,7 @@ from warmfleet.plan.gpu_models import GpuSitePlan
 from warmfleet.plan.gpu_pull import pull_bytes
 from warmfleet.plan.gpu_sites import StaffedSite
 from warmfleet.plan.models import Decision
+from warmfleet.plan.price_list import PriceList
 from warmfleet.plan.site_models import SiteReplicasPlan
 from warmfleet.plan.site_reasons import choose_region, explain_site, plan_rtt, plan_users
 from warmfleet.plan.sites import ChosenSites
@@ -28,7 +29,12 @@ class PlannedSite:
 
 
 def plan_site(
-    index: int, staffed: StaffedSite, chosen: ChosenSites, spec: FleetSpec, catalog: Catalog
+    index: int,
+    staffed: StaffedSite,
+    chosen: ChosenSites,
+    spec: FleetSpec,
+    catalog: Catalog,
+    prices: PriceList,
 ) -> PlannedSite:
     """Plan the site of that number.
 
@@ -48,6 +54,7 @@ def plan_site(
         ),
         spec,
         catalog,
+        prices=prices.lines(),
         rtt_p95_ms=chosen.rules.limit_ms if site.role == "serving" else None,
     )
     if isinstance(spec.placement, BaremetalPlacement):

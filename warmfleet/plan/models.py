@@ -111,6 +111,7 @@ class BillingPlan(Plan):
     monthly: float | None = Field(description="None: on enquiry")
     currency: str | None
     example: bool = Field(description="a list price, not an offer")
+    source: str | None = Field(description="where the price stands; None: on enquiry")
 
 
 class PullPlan(Plan):

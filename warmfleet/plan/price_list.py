@@ -4,8 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from warmfleet.catalog.lines import LinePrice
 from warmfleet.resolve.price_facts import PriceFacts
-from warmfleet.spec.prices import CardPrice, DiskPrice, PriceRow, ServerPrice
+from warmfleet.spec.network import Billing
+from warmfleet.spec.prices import CardPrice, DiskPrice, PriceRow, ServerPrice, TrafficPrice
+from warmfleet.spec.prices import LinePrice as BookLine
 
 __all__ = ["Price", "PriceList"]
 
@@ -17,7 +20,7 @@ class Price:
     """Of one piece."""
 
     monthly: float
-    """A month; of traffic, a GB."""
+    """A month."""
     setup: float
     """Once."""
     row: str
@@ -86,17 +89,38 @@ class PriceList:
         rows = _holding(region, self._facts.book.disks)
         return self._cheapest([row for row in rows if row.size.bytes >= size_bytes])
 
-    def line(self, region: str, line: str) -> Price | None:
-        """Return the price of a committed Mbps; its set-up is that of the whole line."""
-        rows = [row for row in self._facts.book.lines if row.line == line]
-        row = min(_holding(region, rows), key=lambda row: row.mbps, default=None)
-        return None if row is None else self._price(row, row.mbps, row.setup)
+    def lines(self) -> list[LinePrice] | None:
+        """Return the prices of lines and traffic a month; None: the catalog's examples hold."""
+        book = self._facts.book
+        if book.example and self._facts.path is None:
+            return None
+        rates = [
+            self._line(
+                row, (row.billing,) if row.billing else ("fixed", "p95"), row.mbps / book.months
+            )
+            for row in book.lines
+        ]
+        return rates + [self._line(row, ("traffic",), row.gb) for row in book.traffic]
 
-    def traffic(self, region: str, line: str) -> Price | None:
-        """Return the price of a GB sent."""
-        rows = [row for row in self._facts.book.traffic if row.line == line]
-        row = min(_holding(region, rows), key=lambda row: row.gb, default=None)
-        return None if row is None else Price(row.gb, 0, self._named(row))
+    def line_setup(self, region: str, line: str) -> float:
+        """Return what a line costs once, where that is known."""
+        rows = [row for row in self._facts.book.lines if row.line == line]
+        return min((row.setup for row in _holding(region, rows)), default=0)
+
+    def _line(
+        self, row: BookLine | TrafficPrice, billing: tuple[Billing, ...], each: float
+    ) -> LinePrice:
+        by_size = isinstance(row, BookLine)
+        return LinePrice(
+            line=row.line,
+            billing=billing,
+            regions=() if row.region is None else (row.region,),
+            mbps=((float("inf"), each),) if by_size else (),
+            gb=None if by_size else each,
+            currency=self._facts.book.currency,
+            example=self._facts.book.example,
+            source=self._named(row),
+        )
 
     def _cheapest(self, rows: Sequence[CardPrice | ServerPrice | DiskPrice]) -> Price | None:
         row = min(rows, key=lambda row: row.rent, default=None)

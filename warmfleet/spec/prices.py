@@ -76,7 +76,11 @@ class LinePrice(PriceRow):
     """The price of a line."""
 
     line: str = Field(description="product, for example bgp")
-    mbps: Money = Field(description="of one committed Mbps")
+    mbps: Money = Field(description="of one Mbps that is billed")
+    billing: Literal["fixed", "p95"] | None = Field(
+        default=None,
+        description="by the committed rate, or by the 95th percentile; either if absent",
+    )
     setup: Fee = Field(default=0, description="once, for the line")
 
 
