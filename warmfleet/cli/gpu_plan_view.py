@@ -10,6 +10,7 @@ from warmfleet.cli.cost_view import print_cost
 from warmfleet.cli.decision_view import decision_table
 from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
+from warmfleet.plan.update_models import ModelUpdatePlan
 
 __all__ = ["print_gpu_plan"]
 
@@ -30,6 +31,8 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
             f"{line.rtt_ms:g} ms, billed by {line.billing.kind}"
         )
         console.print(_servers(site.groups))
+        for how in site.updates:
+            console.print(escape(_update(how)))
         if site.idle:
             console.print(f"leased and not needed: {escape(_some(site.idle))}")
     for index, model in enumerate(plan.models):
@@ -74,6 +77,15 @@ def _servers(groups: Iterable[ServerGroupPlan]) -> Table:
             on_each,
         )
     return table
+
+
+def _update(how: ModelUpdatePlan) -> str:
+    gap = f", {how.gap_s:.0f} s without any" if how.gap_s else ""
+    return (
+        f"updates of {how.model}: {how.strategy.replace('_', ' ')}; {how.ready} serve meanwhile "
+        f"(floor {how.floor}, {how.peak_share:.0%} of the peak){gap}; {how.replace_s:.0f} s a "
+        "replica at most"
+    )
 
 
 def _title(model: GpuModelPlan) -> str:

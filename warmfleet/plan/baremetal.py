@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from warmfleet.catalog.models import Catalog
+from warmfleet.plan.choice import Choice
 from warmfleet.plan.cost import plan_cost
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.gpu_model import PlannedModel, plan_model
 from warmfleet.plan.gpu_models import GpuFleetPlan
-from warmfleet.plan.gpu_site import plan_site
+from warmfleet.plan.gpu_site import UpdateTimes, plan_site
 from warmfleet.plan.gpu_sites import StaffedSite, models_of, staff_sites
 from warmfleet.plan.gpu_wanted import wanted_models
-from warmfleet.plan.load import choose_floor
 from warmfleet.plan.models import UpdatesPlan
 from warmfleet.plan.price_list import PriceList
 from warmfleet.plan.promises import plan_slo
@@ -33,19 +33,22 @@ def plan_baremetal(
     wanted = wanted_models(spec, facts.models, catalog.peaks.second_to_minute)
     if facts.prices is None:  # resolve() has them wherever something is rented
         raise AssertionError(placement)
-    prices, kept = PriceList(facts.prices), spec.updates.floor or 0
-    staffed = staff_sites(wanted, where.sites, placement, prices, kept, spec.slo)
+    prices = PriceList(facts.prices)
+    staffed = staff_sites(wanted, where.sites, placement, prices, spec.updates, spec.slo)
     models = [
         plan_model(model.chosen, model.staffing, model.placed, spec.slo, catalog)
         for model in models_of(staffed)
     ]
-    sites = [
-        plan_site(index, one, where, spec, catalog, prices) for index, one in enumerate(staffed)
-    ]
     rtt = plan_rtt([row for site in where.serving for row in site.visitors])
-    fewest = min(count.replicas.value for site in staffed for count in site.staffing)
-    floor = choose_floor(spec, fewest)
     timeouts = _timeouts(models, staffed)
+    times = UpdateTimes(
+        timeouts.chain.drain_s, {model.plan.name: model.cold_start_s for model in models}
+    )
+    sites = [
+        plan_site(index, one, where, times, spec, catalog, prices)
+        for index, one in enumerate(staffed)
+    ]
+    floor = _floor(spec, staffed)
     cost = plan_cost(
         [site.plan for site in sites],
         facts.prices,
@@ -74,6 +77,15 @@ def plan_baremetal(
             *cost.decisions,
         ],
     )
+
+
+def _floor(spec: FleetSpec, staffed: Sequence[StaffedSite]) -> Choice[int]:
+    """One figure for all models at all sites, the least of theirs; an update keeps each its own."""
+    asked = spec.updates.floor
+    if asked is not None:
+        return Choice(asked, "asked for", {"floor": asked})
+    least = min((one.floor, one.model) for site in staffed for one in site.updates)
+    return Choice(least[0], f"the least of any model at any site: {least[1]}", {"model": least[1]})
 
 
 def _timeouts(models: Sequence[PlannedModel], staffed: Sequence[StaffedSite]) -> PlannedTimeouts:

@@ -15,7 +15,7 @@ from warmfleet.plan.models import Scalar
 from warmfleet.sizing.load_strategy import choose_load
 from warmfleet.spec.models import SloSpec
 
-__all__ = ["SYSTEM_BYTES", "PlannedServer", "plan_server"]
+__all__ = ["SYSTEM_BYTES", "PlannedServer", "least_cores", "least_memory", "plan_server"]
 
 SYSTEM_BYTES = 16 * 10**9
 """Of a server's memory, for the system, the engines' own processes and what they read: a guess."""
@@ -74,18 +74,17 @@ def plan_server(
         PlanRefusedError: no disk reads the weights within the asked cold start.
     """
     models = [chosen[name] for name in dict.fromkeys(place.model for place in places)]
-    least_cores = _SERVICE_CORES + sum(_PROCESSES + len(place.cards) for place in places)
-    cores = _cores(places, models, cards, least_cores)
-    least_memory, memory = _memory(places, chosen, cores.value, held_bytes)
+    cores = _cores(places, models, cards)
+    memory = _memory(places, chosen, cores.value, held_bytes)
     page_cache = max(0, memory.value - SYSTEM_BYTES - held_bytes)
     disk, disk_choices = choose_model_disk(models, slo, cores.value, page_cache)
     data_least, data = _data_disk(places, chosen, replicas)
     driver, driver_choices = choose_driver(models)
     plan = ServerPlan(
         cores=cores.value,
-        least_cores=least_cores,
+        least_cores=least_cores(places),
         memory_bytes=memory.value,
-        least_memory_bytes=least_memory,
+        least_memory_bytes=least_memory(places, chosen, held_bytes),
         swap="off",
         model_disk=disk,
         data_disk=DataDiskPlan(size_bytes=data.value, least_bytes=data_least),
@@ -106,9 +105,21 @@ def plan_server(
     return PlannedServer(plan, choices)
 
 
-def _cores(
-    places: Sequence[ReplicaPlace], models: Sequence[Chosen], cards: int, least: int
-) -> Choice[int]:
+def least_cores(places: Sequence[ReplicaPlace]) -> int:
+    """Return the physical cores that the processes of these replicas need."""
+    return _SERVICE_CORES + sum(_PROCESSES + len(place.cards) for place in places)
+
+
+def least_memory(
+    places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], held: int = 0
+) -> int:
+    """Return the bytes of memory that these replicas need; ``held`` wait there for their turn."""
+    by_rule = _by_rule(places, chosen)
+    return max(by_rule, SYSTEM_BYTES + held + _loading(places, chosen, by_rule))
+
+
+def _cores(places: Sequence[ReplicaPlace], models: Sequence[Chosen], cards: int) -> Choice[int]:
+    least = least_cores(places)
     gpu = models[0].offer.layout.gpu
     advised, source = cores_for(gpu.memory_gb, cards)
     cores = server_class(max(advised, least)).cores
@@ -125,17 +136,16 @@ def _cores(
 
 def _memory(
     places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], cores: int, held: int
-) -> tuple[int, Choice[int]]:
-    """Return the least bytes, and what to order."""
-    weights = sum(files_bytes(chosen[place.model]) for place in places)
-    by_rule = int(_MEMORY_FACTOR * weights)
-    loading = max(_loading(chosen[place.model], by_rule) for place in places)
+) -> Choice[int]:
+    by_rule = _by_rule(places, chosen)
+    weights = int(by_rule / _MEMORY_FACTOR)
+    loading = _loading(places, chosen, by_rule)
     at_load = SYSTEM_BYTES + held + loading
-    least = max(by_rule, at_load)
+    least = least_memory(places, chosen, held)
     comes_with = server_class(cores)
     steps = sizes("memory")
     ordered = max(steps.at_least(least), comes_with.memory_gb * 10**9)
-    return least, Choice(
+    return Choice(
         ordered,
         f"weights of {len(places)} replica{'s' if len(places) > 1 else ''}, {_gb(weights)} GB, x "
         f"{_MEMORY_FACTOR} = {_gb(by_rule)} GB; while one loads, {_gb(at_load)} GB with "
@@ -153,9 +163,15 @@ def _memory(
     )
 
 
-def _loading(model: Chosen, room: int) -> int:
-    """Return the most bytes that loading takes, by the way of reading that this room allows."""
-    return choose_load(load_job(model, model_disks()[0].gb_per_s, room)).load.peak_host_bytes
+def _by_rule(places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen]) -> int:
+    return int(_MEMORY_FACTOR * sum(files_bytes(chosen[place.model]) for place in places))
+
+
+def _loading(places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], room: int) -> int:
+    """Return the most bytes that loading one takes, by the way of reading that fits the room."""
+    disk = model_disks()[0].gb_per_s
+    jobs = (load_job(chosen[place.model], disk, room) for place in places)
+    return max(choose_load(job).load.peak_host_bytes for job in jobs)
 
 
 def _data_disk(

@@ -18,6 +18,7 @@ from warmfleet.plan.models import (
     start_outlives_warmup,
 )
 from warmfleet.plan.site_models import RttPlan, SiteReplicasPlan, SiteRole, SiteUsersPlan
+from warmfleet.plan.update_models import ModelUpdatePlan
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.price_facts import PriceFacts
 from warmfleet.spec.servers import Day
@@ -198,6 +199,7 @@ class GpuSitePlan(Plan):
     replicas: list[SiteReplicasPlan] = Field(min_length=1)
     bandwidth: BandwidthPlan
     groups: list[ServerGroupPlan] = Field(min_length=1)
+    updates: list[ModelUpdatePlan] = Field(description="how each model is replaced, in their order")
     idle: list[str] = Field(description="leased servers that nothing needs")
 
 

@@ -1,6 +1,6 @@
 """A site's part of the plan: whom it serves, its servers, its line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from warmfleet.catalog.models import Catalog
@@ -17,7 +17,16 @@ from warmfleet.plan.sites import ChosenSites
 from warmfleet.spec.models import FleetSpec
 from warmfleet.spec.placement import BaremetalPlacement
 
-__all__ = ["PlannedSite", "plan_site"]
+__all__ = ["PlannedSite", "UpdateTimes", "plan_site"]
+
+
+@dataclass(frozen=True)
+class UpdateTimes:
+    """How long a replica is away at most."""
+
+    drain_s: float
+    start_s: Mapping[str, float]
+    """By model: process start to ready."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +41,20 @@ def plan_site(
     index: int,
     staffed: StaffedSite,
     chosen: ChosenSites,
+    times: UpdateTimes,
     spec: FleetSpec,
     catalog: Catalog,
     prices: PriceList,
 ) -> PlannedSite:
     """Plan the site of that number.
+
+    Args:
+        index: of the site.
+        staffed: its replicas.
+        chosen: all sites.
+        times: how long replicas drain and start.
+        spec: what is asked for.
+        catalog: facts.
 
     Raises:
         PlanRefusedError: its line would be larger than any, or contracts have too small hosts.
@@ -59,6 +77,9 @@ def plan_site(
     )
     if isinstance(spec.placement, BaremetalPlacement):
         must_have_hosts(spec.placement, placed.groups, line.plan)
+    updates = [
+        one.plan(drain_s=times.drain_s, start_s=times.start_s[one.model]) for one in staffed.updates
+    ]
     plan = GpuSitePlan(
         name=region.value,
         region=region.value,
@@ -76,6 +97,7 @@ def plan_site(
         ],
         bandwidth=line.plan,
         groups=list(placed.groups),
+        updates=updates,
         idle=[*_idle(staffed), *(_elsewhere(spec, chosen) if index == 0 else ())],
     )
     decisions = [
@@ -84,6 +106,11 @@ def plan_site(
         *line.decisions(f"{at}.bandwidth"),
         *(_replicas(staffed, at) if len(chosen.sites) > 1 else ()),
         *placed.decisions,
+        *(
+            decision
+            for number, (one, how) in enumerate(zip(staffed.updates, updates, strict=True))
+            for decision in one.decisions(f"{at}.updates[{number}]", how, times.start_s[one.model])
+        ),
     ]
     return PlannedSite(plan, tuple(decisions))
 

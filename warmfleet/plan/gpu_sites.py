@@ -13,8 +13,9 @@ from warmfleet.plan.gpu_wanted import Wanted
 from warmfleet.plan.models import Scalar
 from warmfleet.plan.price_list import PriceList
 from warmfleet.plan.sites import ChosenSite
+from warmfleet.plan.updates import Update, choose_updates
 from warmfleet.sizing.offers import offers
-from warmfleet.spec.models import CallerSpec, SloSpec
+from warmfleet.spec.models import CallerSpec, SloSpec, UpdatesSpec
 from warmfleet.spec.placement import BaremetalPlacement
 
 __all__ = ["StaffedModel", "StaffedSite", "callers_at", "models_of", "staff_sites"]
@@ -30,6 +31,7 @@ class StaffedSite:
     chosen: tuple[Chosen, ...]
     staffing: tuple[Staffing, ...]
     placed: Placed
+    updates: tuple[Update, ...]
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def staff_sites(
     sites: Sequence[ChosenSite],
     placement: BaremetalPlacement,
     prices: PriceList,
-    floor: int,
+    updates: UpdatesSpec,
     slo: SloSpec,
 ) -> tuple[StaffedSite, ...]:
     """Choose cards for the largest site, and for all of them replicas and places.
@@ -69,12 +71,12 @@ def staff_sites(
         sites: the largest first.
         placement: what servers there are, or may be.
         prices: which cards are on offer, and for how much.
-        floor: replicas that are ready while one is worked on, at every site.
+        updates: replicas that are ready while one is worked on, at every site; and how one is.
         slo: what the endpoint is held to.
 
     Raises:
-        PlanRefusedError: as choose_cards, staff and place_models do; with the site where there are
-            several.
+        PlanRefusedError: as choose_cards, staff, place_models and choose_updates do; with the site
+            where there are several.
     """
     own = [_servers_at(placement, site) for site in sites]
     pools = [
@@ -92,14 +94,18 @@ def staff_sites(
     for index, site in enumerate(sites):
         here = tuple(model[index] for model in chosen)
         try:
-            staffing = tuple(staff(one, floor) for one in here)
+            staffing = tuple(staff(one, updates.floor or 0) for one in here)
             placed = place_models(here, staffing, _host_memory(own[index]), slo, site=index)
+            how = choose_updates(here, staffing, placed.groups, own[index], updates)
         except PlanRefusedError as error:
             if len(sites) == 1:
                 raise
             msg = f"{error} (site {site.region.id})"
             raise PlanRefusedError(msg) from error
-        staffed.append(StaffedSite(site, own[index], here, staffing, placed))
+        # Two copies on a card leave each no more than what it must have, at any time.
+        twice = {one.model for one in how if one.strategy.value == "side_by_side"}
+        placed = replace(placed, shared=placed.shared | twice)
+        staffed.append(StaffedSite(site, own[index], here, staffing, placed, how))
     return tuple(staffed)
 
 

@@ -34,7 +34,7 @@ from warmfleet.plan.speed import speed_of
 from warmfleet.plan.waiting import plan_timeouts
 from warmfleet.plan.warmup import plan_warmup
 from warmfleet.resolve.facts import Facts
-from warmfleet.spec.models import FleetSpec, ModelSpec
+from warmfleet.spec.models import FleetSpec, ModelSpec, UpdatesSpec
 from warmfleet.spec.placement import LabPlacement
 from warmfleet.spec.units import Duration
 
@@ -53,6 +53,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
     ttft_must_fit(spec, speed)
     slots = choose_slots(spec.traffic.callers, speed, catalog.peaks)
     replicas = choose_replicas(spec, placement, speed)
+    _must_swap(spec.updates)
     floor = choose_floor(spec, replicas.value)
     where = choose_sites(facts.users, rules_of(spec, catalog), catalog)
     region = choose_region(where, where.sites[0])
@@ -156,6 +157,15 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
             floor.decision("updates.floor"),
         ],
     )
+
+
+def _must_swap(asked: UpdatesSpec) -> None:
+    if asked.strategy not in {"auto", "drain_then_swap"}:
+        msg = (
+            f"updates.strategy: asked {asked.strategy}, but a container of the lab has memory for "
+            "one copy of the model, and there is no second set; nearest: drain_then_swap, or auto"
+        )
+        raise PlanRefusedError(msg)
 
 
 def _only_model(spec: FleetSpec, facts: Facts, catalog: Catalog) -> tuple[ModelSpec, LabWeights]:

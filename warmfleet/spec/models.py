@@ -170,8 +170,14 @@ class UpdatesSpec(SpecModel):
     floor: int | None = Field(
         default=None,
         ge=0,
-        description="ready replicas of each model that an operation must leave; 1 if absent, or 0 "
-        "where one replica is all there is",
+        description="ready replicas of each model that an operation must leave; if absent 1 in the "
+        "lab, on servers those that carry the peak, and never more than an operation can leave",
+    )
+    strategy: Literal["auto", "blue_green", "side_by_side", "drain_then_swap"] = Field(
+        default="auto",
+        description="how a new version takes over; auto: on a second set where there are cards for "
+        "one, else what costs users least; blue_green: on cards of its own; side_by_side: on the "
+        "same cards; drain_then_swap: the old one leaves first",
     )
 
 
