@@ -55,6 +55,7 @@ def plan_site(
         times: how long replicas drain and start.
         spec: what is asked for.
         catalog: facts.
+        prices: of lines.
 
     Raises:
         PlanRefusedError: its line would be larger than any, or contracts have too small hosts.
