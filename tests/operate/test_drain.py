@@ -8,6 +8,7 @@ import pytest
 from tests.operate.conftest import Site
 from warmfleet.deploy.progress import Reporter
 from warmfleet.errors import HostUnreachableError, OperationError, OperationRefusedError
+from warmfleet.operate import lock as lock_module
 from warmfleet.operate.drain import drain, undrain
 from warmfleet.operate.gateways import Gateways
 from warmfleet.operate.lock import operators_lock
@@ -159,6 +160,25 @@ def test_the_lock_ends_with_the_connection(site: Site, reporter: Reporter) -> No
         _, tunnel = gateways.first
         tunnel._transport.close()  # as when the operator's machine is gone
         assert drain(site.target("replica-1"), reporter).drained
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_the_lock_ends_when_its_holder_falls_silent(
+    site: Site, reporter: Reporter, monkeypatch: pytest.MonkeyPatch, silent: bool
+) -> None:
+    # As with a cut network, where the host goes on to believe in the connection.
+    monkeypatch.setattr(lock_module, "_BEAT_S", 60 if silent else 0.2)
+    monkeypatch.setattr(lock_module, "_HOLD", lock_module._HOLD.replace("-t 60", "-t 1"))
+    monkeypatch.setattr(lock_module, "_PATIENCE_S", 10 if silent else 2)
+    with (
+        Gateways.open(site.target("replica-2")) as gateways,
+        operators_lock(gateways, "restart replica-2"),
+    ):
+        if silent:
+            assert drain(site.target("replica-1"), reporter).drained
+            return
+        with pytest.raises(OperationRefusedError, match="another operator is at work"):
+            drain(site.target("replica-1"), reporter)
 
 
 def test_the_lock_that_cannot_be_taken_is_told(site: Site, reporter: Reporter) -> None:
