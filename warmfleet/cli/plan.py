@@ -21,7 +21,9 @@ __all__ = ["plan"]
 @click.option("--check", is_flag=True, help="Exit 3 when plans/ENV.json is stale.")
 @click.option("--explain", metavar="FIELD", help="Show one choice: its numbers and their source.")
 @click.option("--markdown", is_flag=True, help="Print a page for a pull request.")
-@click.option("--refresh", is_flag=True, help="Ask hubs again; else the lock's facts hold.")
+@click.option(
+    "--refresh", is_flag=True, help="Ask hubs and logs again; else the lock's facts hold."
+)
 @json_option
 def plan(
     target: str,

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from warmfleet.errors import ProjectNotFoundError
 from warmfleet.project import Project
 
@@ -19,8 +21,8 @@ def plan_target(target: str, *, refresh: bool = False) -> "AnyPlan":
 
     project, environment, spec = find_target(target)
     if project is not None and environment is not None:
-        return lock.plan_environment(project, environment, refresh=refresh)
-    return lock.plan_spec_file(spec, root=spec.parent, refresh=refresh)
+        return lock.plan_environment(project, environment, refresh=refresh, progress=_tell)
+    return lock.plan_spec_file(spec, root=spec.parent, refresh=refresh, progress=_tell)
 
 
 def find_target(target: str) -> tuple[Project | None, str | None, Path]:
@@ -40,3 +42,7 @@ def find_target(target: str) -> tuple[Project | None, str | None, Path]:
     if folder.name == "specs" and (folder.parent / "Pulumi.yaml").is_file():
         return Project(folder.parent), path.stem, path
     return None, None, path
+
+
+def _tell(said: str) -> None:
+    click.echo(said, err=True)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from warmfleet.catalog.models import Catalog
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.cost import plan_cost
+from warmfleet.plan.counted_users import explain_users
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.gpu_model import PlannedModel, plan_model
 from warmfleet.plan.gpu_models import GpuFleetPlan
@@ -59,6 +60,7 @@ def plan_baremetal(
         catalog_version=catalog.version,
         spec_sha256=spec_digest(spec),
         environment=spec.name,
+        counted_users=facts.counted,
         rtt=rtt,
         sites=[site.plan for site in sites],
         models=[model.plan for model in models],
@@ -69,6 +71,7 @@ def plan_baremetal(
         cost=cost.plan,
         needed_by=placement.needed_by,
         decisions=[
+            *explain_users(facts.counted),
             *explain_sites(where, rtt),
             *(decision for site in sites for decision in site.decisions),
             *(decision for model in models for decision in model.decisions),

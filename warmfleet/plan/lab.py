@@ -6,6 +6,7 @@ from warmfleet.catalog.models import Catalog, Engine, HostSize
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.bandwidth import SiteTraffic, plan_bandwidth, site_callers
 from warmfleet.plan.choice import Choice
+from warmfleet.plan.counted_users import explain_users
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.lab_engine import choose_engine, choose_precision, model_must_offer
 from warmfleet.plan.lab_hosts import lab_endpoint, lab_hosts
@@ -112,6 +113,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         catalog_version=catalog.version,
         spec_sha256=spec_digest(spec),
         environment=spec.name,
+        counted_users=facts.counted,
         kind=placement.kind,
         endpoint=lab_endpoint(placement),
         sites=[site],
@@ -140,6 +142,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         slo=plan_slo(spec.slo, cold_start_s=warmup.cold_start_s),
         updates=UpdatesPlan(floor=floor.value),
         decisions=[
+            *explain_users(facts.counted),
             region.decision("sites[0].region"),
             *line.decisions("sites[0].bandwidth"),
             _explain_hosts(hosts, replicas).decision("sites[0].hosts"),

@@ -20,6 +20,7 @@ from warmfleet.plan.models import SCHEMA_VERSION, FleetPlan
 from warmfleet.plan.planner import plan_fleet
 from warmfleet.project import Project
 from warmfleet.resolve.facts import NOTHING_KNOWN, Known, resolve
+from warmfleet.resolve.progress import Progress
 from warmfleet.spec.document import read_document
 from warmfleet.spec.load import located, parse_spec
 
@@ -45,10 +46,17 @@ _NAMED_FIELDS = 3
 """Differing fields that a message names; the rest is counted."""
 
 
-def plan_environment(project: Project, environment: str, *, refresh: bool = False) -> AnyPlan:
+def plan_environment(
+    project: Project,
+    environment: str,
+    *,
+    refresh: bool = False,
+    progress: Progress = lambda _: None,
+) -> AnyPlan:
     """Plan one environment of the project from its spec, with the facts that its lock has.
 
-    With ``refresh`` sources of weights are asked again instead.
+    With ``refresh`` sources of weights are asked and files of users read again instead;
+    ``progress`` is told of what takes long.
 
     Raises:
         ProjectNotFoundError: no such environment.
@@ -57,7 +65,7 @@ def plan_environment(project: Project, environment: str, *, refresh: bool = Fals
     """
     path = project.spec_file(environment)
     known = _known(project.plan_file(environment))
-    plan = plan_spec_file(path, root=project.root, known=known, refresh=refresh)
+    plan = plan_spec_file(path, root=project.root, known=known, refresh=refresh, progress=progress)
     if plan.environment != environment:
         said = f"name: found {plan.environment!r}; needed {environment!r}, the name of the file"
         raise SpecError(located(read_document(path), said))
@@ -65,11 +73,17 @@ def plan_environment(project: Project, environment: str, *, refresh: bool = Fals
 
 
 def plan_spec_file(
-    path: Path, *, root: Path, known: Known = NOTHING_KNOWN, refresh: bool = False
+    path: Path,
+    *,
+    root: Path,
+    known: Known = NOTHING_KNOWN,
+    refresh: bool = False,
+    progress: Progress = lambda _: None,
 ) -> AnyPlan:
     """Plan a spec file; relative paths in it start at ``root``.
 
-    ``known`` are facts of an earlier plan; ``refresh`` asks sources of weights again.
+    ``known`` are facts of an earlier plan; ``refresh`` asks for those that are elsewhere or long to
+    read again, and ``progress`` is told of what takes long.
 
     Raises:
         SpecError: the spec is not valid, or names what is not known.
@@ -79,7 +93,7 @@ def plan_spec_file(
     document = read_document(path)
     spec, catalog = parse_spec(document), load_catalog()
     try:
-        facts = resolve(spec, catalog, root=root, known=known, refresh=refresh)
+        facts = resolve(spec, catalog, root=root, known=known, refresh=refresh, progress=progress)
         return plan_fleet(spec, facts, catalog)
     except (SpecError, SourceError, PlanRefusedError) as error:
         raise type(error)(located(document, str(error))) from error
@@ -198,8 +212,8 @@ def _known(path: Path) -> Known:
     except PlanStaleError:
         return Known()
     if isinstance(plan, FleetPlan):
-        return Known()
-    return Known(tuple(model.facts for model in plan.models), plan.prices)
+        return Known(users=plan.counted_users)
+    return Known(tuple(model.facts for model in plan.models), plan.prices, plan.counted_users)
 
 
 def _to_be_brought_up(plan: AnyPlan) -> FleetPlan:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from warmfleet.plan.timeouts import TimeoutChain, conflict
+from warmfleet.resolve.user_facts import CountedUsers
 from warmfleet.spec.network import Billing
 
 __all__ = [
@@ -275,6 +276,10 @@ class CommonPlan(Plan):
     catalog_version: str
     spec_sha256: str = Field(description="of the spec's meaning: comments and order do not count")
     environment: str
+    counted_users: CountedUsers | None = Field(
+        default=None,
+        description="where a file counts the users; planning again takes them from here",
+    )
     timeouts: TimeoutChain
     slo: SloPlan
     updates: UpdatesPlan

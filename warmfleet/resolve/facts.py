@@ -4,27 +4,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference_app.problems import nearest
-from warmfleet.catalog.models import Catalog, Place
-from warmfleet.errors import SpecError
+from warmfleet.catalog.models import Catalog
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.model_source import resolve_model
+from warmfleet.resolve.progress import Progress
+from warmfleet.resolve.user_facts import CountedUsers, UserFacts
+from warmfleet.resolve.users import count_users, locate_users
 from warmfleet.spec.models import FleetSpec
 from warmfleet.spec.placement import BaremetalPlacement
-from warmfleet.spec.users import UsersSpec
 
 if TYPE_CHECKING:
     from warmfleet.resolve.price_facts import PriceFacts
 
 __all__ = ["NOTHING_KNOWN", "Facts", "Known", "UserFacts", "resolve"]
-
-
-@dataclass(frozen=True)
-class UserFacts:
-    """A share of the users and where they are."""
-
-    place: Place
-    fraction: float
 
 
 @dataclass(frozen=True)
@@ -35,6 +27,8 @@ class Facts:
     users: tuple[UserFacts, ...]
     prices: "PriceFacts | None" = None
     """None: nothing is rented."""
+    counted: CountedUsers | None = None
+    """Where a file counts the users."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +37,7 @@ class Known:
 
     models: tuple[ModelFacts, ...] = ()
     prices: "PriceFacts | None" = None
+    users: CountedUsers | None = None
 
 
 NOTHING_KNOWN = Known()
@@ -55,6 +50,7 @@ def resolve(
     root: Path,
     known: Known = NOTHING_KNOWN,
     refresh: bool = False,
+    progress: Progress = lambda _: None,
 ) -> Facts:
     """Look up all that the spec names.
 
@@ -64,11 +60,16 @@ def resolve(
         root: Where relative paths start.
         known: Facts of an earlier run; those of a source that is elsewhere are taken as they are,
             so that a plan is the same whatever the network does.
-        refresh: Ask such sources again; the catalog answers for those that cannot be reached.
+        refresh: Ask such sources again; the catalog answers for those that cannot be reached. Files
+            that count users are read again.
+        progress: Told of what takes longer than two seconds.
 
     Raises:
         SpecError: something named is unknown or unreadable; the nearest known one is named.
     """
+    counted = count_users(
+        spec.users, catalog, root=root, known=known.users, refresh=refresh, progress=progress
+    )
     return Facts(
         models=tuple(
             resolve_model(
@@ -81,9 +82,8 @@ def resolve(
             )
             for index, model in enumerate(spec.models)
         ),
-        users=tuple(
-            _users(f"users[{index}]", users, catalog) for index, users in enumerate(spec.users)
-        ),
+        users=locate_users(spec.users, counted, catalog),
+        counted=counted,
         prices=_prices(spec, catalog, root, known.prices),
     )
 
@@ -96,17 +96,3 @@ def _prices(
     from warmfleet.resolve.price_facts import resolve_prices  # the lab must not wait for it
 
     return resolve_prices(spec.placement, catalog, root=root, known=known)
-
-
-def _users(at: str, users: UsersSpec, catalog: Catalog) -> UserFacts:
-    for place in catalog.places:
-        if place.id == users.where:
-            return UserFacts(place, users.share.fraction)
-    known = {place.id: place.id for place in catalog.places}
-    known |= {place.name: place.id for place in catalog.places}
-    if users.where in known:
-        hint = f"; did you mean {known[users.where]!r}?"
-    else:
-        hint = nearest(users.where, known) or "; needed a province such as CN-GD"
-    msg = f"{at}.where: found {users.where!r}, which the catalog does not know{hint}"
-    raise SpecError(msg)

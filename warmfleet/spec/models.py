@@ -192,7 +192,9 @@ class FleetSpec(SpecModel):
     name: Name = Field(description="name of the environment, and of the file")
     models: tuple[ModelSpec, ...] = Field(min_length=1, description="what to serve")
     traffic: TrafficSpec = Field(description="the load to be ready for")
-    users: UsersSource = Field(description="where the users are")
+    users: UsersSource = Field(
+        description="where the users are: a list, or a file in which they are counted"
+    )
     slo: SloSpec = Field(default=SloSpec(), description="what the endpoint is held to")
     network: NetworkSpec = Field(
         default=NetworkSpec(), description="the line between users and servers"

@@ -1,13 +1,17 @@
-"""Where the users are."""
+"""Where the users are: listed by hand, in a table, or in the logs of what serves them today."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Discriminator, Field, Tag
 
-from warmfleet.spec.fields import Positive, SpecModel, disagree, unique
+from warmfleet.spec.fields import Positive, SpecModel, checked, disagree, unique
 from warmfleet.spec.units import Percentage
 
-__all__ = ["UsersSource", "UsersSpec", "users_agree"]
+__all__ = ["LoggedUsersSpec", "TabledUsersSpec", "UsersSource", "UsersSpec", "users_agree"]
+
+_Path = Annotated[
+    str, Field(min_length=1, max_length=1024), checked(lambda text: "\0" not in text, "a path")
+]
 
 
 class UsersSpec(SpecModel):
@@ -21,7 +25,51 @@ class UsersSpec(SpecModel):
     )
 
 
-UsersSource = Annotated[tuple[UsersSpec, ...], Field(min_length=1)]
+class TabledUsersSpec(SpecModel):
+    """Users counted in a CSV file."""
+
+    csv: _Path = Field(
+        description="file with the columns where, and share, users or requests; absolute or "
+        "relative to the project folder"
+    )
+
+
+class LoggedUsersSpec(SpecModel):
+    """Users as the logs of a web server have them; only sums by place are kept."""
+
+    access_log: _Path = Field(
+        description="log of nginx in the combined format, .gz or not; of several by a pattern such "
+        "as logs/access.log*"
+    )
+    geoip: _Path = Field(
+        description="MaxMind database (.mmdb) that has subdivisions, such as GeoLite2 City"
+    )
+
+
+# Tags are no field names: an error's place must not mistake one for a field.
+_LISTED = "in a list"
+_TAGS = {
+    "where": _LISTED,  # one entry without its list
+    "csv": "in a table",
+    "access_log": "in a log",
+    "geoip": "in a log",
+}
+
+
+def _kind(found: Any) -> str:
+    if not isinstance(found, dict | SpecModel):
+        return _LISTED
+    fields = found if isinstance(found, dict) else type(found).model_fields
+    return next((tag for field, tag in _TAGS.items() if field in fields), "in a table")
+
+
+UsersSource = Annotated[
+    Annotated[tuple[UsersSpec, ...], Field(min_length=1), Tag(_LISTED)]
+    | Annotated[TabledUsersSpec, Tag("in a table")]
+    | Annotated[LoggedUsersSpec, Tag("in a log")],
+    Discriminator(_kind),
+]
+"""Any of the kinds."""
 
 
 def users_agree(users: UsersSource) -> None:
@@ -30,6 +78,8 @@ def users_agree(users: UsersSource) -> None:
     Raises:
         PydanticCustomError: with the nearest share that would do.
     """
+    if not isinstance(users, tuple):
+        return
     unique("users", "where", (user.where for user in users))
     total = sum(user.share.percent for user in users)
     if total != 100:
