@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warmfleet.catalog.gpu import find_gpu
-from warmfleet.catalog.load_strategy import load_strategies, model_disk
+from warmfleet.catalog.load_strategy import load_strategies
 from warmfleet.sizing.load_strategy import LoadJob, choose_load, peak_host_bytes
 
 GB = 10**9
@@ -105,7 +105,3 @@ def test_what_is_taken_fits_wherever_one_does(job: LoadJob) -> None:
     if job.host_bytes is not None and any(r.peak_host_bytes <= job.host_bytes for r in loads):
         assert found.load.peak_host_bytes <= job.host_bytes
     assert all(load.hot_s <= load.cold_s for load in loads)
-
-
-def test_the_assumed_disk_says_that_it_is_assumed() -> None:
-    assert "estimate" in model_disk().source

@@ -18,6 +18,8 @@ EDITION = "2026.11"
 
 _READ_WHEN_ASKED = {
     "drivers.yaml",
+    "cold_start.yaml",
+    "cold_start_anchors.yaml",
     "gpus.yaml",
     "llms.json",
     "load_rates.yaml",

@@ -8,7 +8,7 @@ from pydantic import Field
 from warmfleet.catalog.load import read_table
 from warmfleet.catalog.models import Row
 
-__all__ = ["LoadStrategy", "ModelDisk", "StrategyName", "load_strategies", "model_disk"]
+__all__ = ["LoadStrategy", "StrategyName", "load_strategies"]
 
 StrategyName = Literal["mmap", "prefetch", "direct", "streamer"]
 """Mapped pages; the page cache filled ahead; past the page cache; concurrent ranges of files."""
@@ -32,21 +32,8 @@ class LoadStrategy(Row):
     )
 
 
-class ModelDisk(Row):
-    """A kind of disk for weights."""
-
-    id: str
-    gb_per_s: float = Field(gt=0, description="sequential, 10^9 bytes a second")
-
-
 @cache
 def load_strategies(engine: str) -> tuple[LoadStrategy, ...]:
     """Return the strategies of an engine, the simplest first."""
     rows = map(LoadStrategy.model_validate, read_table("load_rates.yaml", "load_strategies"))
     return tuple(row for row in rows if row.engine == engine)
-
-
-@cache
-def model_disk() -> ModelDisk:
-    """Return what is assumed of a disk for weights whose rate nobody stated."""
-    return ModelDisk.model_validate(read_table("load_rates.yaml", "model_disks")[0])

@@ -66,6 +66,19 @@ class Engine(Row):
     process_mb: int = Field(gt=0)
 
 
+class StartRates(Row):
+    """Measured seconds of the phases of a start, named as in the service's ledger."""
+
+    process_start: float = Field(ge=0)
+    imports: float = Field(ge=0)
+    engine_start: float = Field(ge=0)
+    engine_init: float = Field(ge=0)
+    first_forward: float = Field(ge=0)
+    ready: float = Field(ge=0)
+    cold_gb_per_s: float = Field(gt=0, description="of weights with an empty page cache")
+    hot_gb_per_s: float = Field(gt=0, description="of weights in the page cache")
+
+
 class Rates(Row):
     """Measured speed of one engine, on the threads that its row names."""
 
@@ -74,7 +87,7 @@ class Rates(Row):
     precision: str | None = Field(description="None: any")
     prefill_tokens_per_s: float = Field(gt=0)
     decode_tokens_per_s: dict[int, float] = Field(description="requests at a time -> all together")
-    start_s: float = Field(gt=0, description="process start to the first forward pass")
+    start: StartRates
 
     @model_validator(mode="after")
     def _starts_at_one(self) -> Self:

@@ -10,6 +10,7 @@ from warmfleet.cli.cost_view import print_cost
 from warmfleet.cli.decision_view import decision_table
 from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
+from warmfleet.plan.start_models import ColdStartPlan
 from warmfleet.plan.update_models import ModelUpdatePlan
 
 __all__ = ["print_gpu_plan"]
@@ -40,6 +41,7 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
         console.print(_title(model))
         console.print(_memory(model.memory))
         console.print(_speed(model))
+        console.print(_start(model.cold_start))
         if model.residency.kind != "resident":
             console.print(_turns(model))
         for loss in model.quality:
@@ -124,6 +126,15 @@ def _speed(model: GpuModelPlan) -> str:
         f"  speed    first token {speed.ttft_p95_s * 1000:.0f} ms (p95){answers}; off by "
         f"{speed.error_pct:.0f} % in the median\n"
         f"  at most  {speed.ceiling_qps:.3g} requests/s{most} of one replica"
+    )
+
+
+def _start(plan: ColdStartPlan) -> str:
+    reading = f", weights by {plan.load.strategy}" if plan.load else ""
+    off = f"; off by {plan.error_pct:.0f} % in the median" if plan.error_pct is not None else ""
+    return (
+        f"  start    {plan.reboot_s:.0f} s after a reboot, {plan.restart_s:.0f} s again, "
+        f"{plan.first_s:.0f} s for the first time{reading}{off}"
     )
 
 

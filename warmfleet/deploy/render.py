@@ -5,13 +5,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from warmfleet.deploy.first_request import FirstRequest
+from warmfleet.deploy.ledger_view import ledger_table
 from warmfleet.deploy.status import FleetStatus
 from warmfleet.deploy.up import UpResult
-from warmfleet.telemetry.scrape import ReplicaStatus
 
 __all__ = ["drained_line", "render_status", "render_up"]
-
-_MIB = 1024 * 1024
 
 
 def render_up(result: UpResult, console: Console) -> None:
@@ -46,7 +44,7 @@ def render_status(
     console.print(_hosts(status))
     for host in status.drained:
         console.print(f"{drained_line(status.environment, host)}", style="yellow", soft_wrap=True)
-    ledger = _ledger(status.replicas, first_requests or [], goal)
+    ledger = ledger_table(status, first_requests or [], goal)
     if ledger is not None:
         console.print(ledger)
 
@@ -81,52 +79,6 @@ def _colour(state: str) -> str:
     if state.startswith("drained"):
         return "yellow"
     return "green" if state == "ready" else "red"
-
-
-def _ledger(
-    replicas: list[ReplicaStatus], first_requests: list[FirstRequest], goal: float | None
-) -> Table | None:
-    """Return phases as rows and replicas as columns, since starts are compared phase by phase."""
-    started = [replica for replica in replicas if replica.coldstart is not None]
-    if not started:
-        return None
-    table = Table("Phase", title="Cold start (seconds)")
-    cells: dict[str, dict[str, str]] = {}
-    for replica in started:
-        table.add_column(replica.host, justify="right")
-        if replica.coldstart is None:
-            continue
-        for phase in replica.coldstart.phases:
-            row = cells.setdefault(phase.label, {})
-            row[replica.host] = f"{phase.duration_s:.3f}{_note(phase.detail)}"
-    for label, row in cells.items():
-        table.add_row(label, *(row.get(replica.host, "") for replica in started))
-    table.add_section()
-    totals = [f"{r.coldstart.total_s:.3f}" if r.coldstart else "" for r in started]
-    table.add_row("total", *totals, style="bold")
-    if first_requests:
-        measured = {first.replica: first for first in first_requests}
-        note = f" (goal {goal:.1f}x)" if goal else ""
-        table.add_row(
-            f"first external request / steady median{note}",
-            *(_first(measured.get(replica.host), goal) for replica in started),
-        )
-    return table
-
-
-def _note(detail: dict[str, object]) -> str:
-    """Weights say how much was read and how fast, in the unit that disks are compared in."""
-    size, rate = detail.get("bytes"), detail.get("gb_per_s")
-    if not isinstance(size, int) or not isinstance(rate, int | float):
-        return ""
-    return f" ({size / _MIB:.0f} MiB, {rate:.2f} GB/s)"
-
-
-def _first(first: FirstRequest | None, goal: float | None) -> str:
-    if first is None:
-        return "not started now"
-    text = f"{first.first_s:.2f} / {first.steady_median_s:.2f} = {first.ratio:.2f}x"
-    return f"[yellow]{text}[/]" if goal and first.ratio > goal else f"[green]{text}[/]"
 
 
 def _example(status: FleetStatus) -> str:

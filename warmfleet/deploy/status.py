@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from warmfleet.errors import StackError
 from warmfleet.plan.lock import read_lock
 from warmfleet.plan.models import FleetPlan
+from warmfleet.plan.start_models import ColdStartPlan
 from warmfleet.project import Project
 from warmfleet.stack.credentials import Credentials
 from warmfleet.stack.outputs import FleetOutput
@@ -39,6 +40,9 @@ class FleetStatus(BaseModel):
     api_key_file: Path
     hosts: list[HostStatus]
     replicas: list[ReplicaStatus]
+    cold_starts: dict[str, ColdStartPlan] = Field(
+        default_factory=dict, description="as planned, by model: what ledgers are held against"
+    )
 
     @property
     def drained(self) -> list[str]:
@@ -88,4 +92,5 @@ def status_of(plan: FleetPlan, fleet: FleetOutput, credentials: Credentials) -> 
             for host in site.hosts
         ],
         replicas=scrape_replicas(fleet, plan, credentials),
+        cold_starts={model.name: model.cold_start for model in plan.models},
     )

@@ -11,6 +11,7 @@ from warmfleet.plan.gpu_model import PlannedModel, plan_model
 from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.gpu_site import UpdateTimes, plan_site
 from warmfleet.plan.gpu_sites import StaffedSite, models_of, staff_sites
+from warmfleet.plan.gpu_start import load_host
 from warmfleet.plan.gpu_wanted import wanted_models
 from warmfleet.plan.models import UpdatesPlan
 from warmfleet.plan.price_list import PriceList
@@ -36,8 +37,16 @@ def plan_baremetal(
         raise AssertionError(placement)
     prices = PriceList(facts.prices)
     staffed = staff_sites(wanted, where.sites, placement, prices, spec.updates, spec.slo)
+    groups = [group for site in staffed for group in site.placed.groups]
     models = [
-        plan_model(model.chosen, model.staffing, model.placed, spec.slo, catalog)
+        plan_model(
+            model.chosen,
+            model.staffing,
+            model.placed,
+            load_host(placement, groups, model.chosen.wanted.spec.name),
+            spec.slo,
+            catalog,
+        )
         for model in models_of(staffed)
     ]
     rtt = plan_rtt([row for site in where.serving for row in site.visitors])

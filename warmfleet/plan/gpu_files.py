@@ -23,10 +23,10 @@ def files_bytes(chosen: Chosen) -> int:
 def load_job(chosen: Chosen, disk_gb_s: float, host_bytes: int | None = None) -> LoadJob:
     """Return what one replica reads when it starts, for ``sizing.load_strategy``."""
     layout = chosen.offer.layout
-    gguf = chosen.precision.gguf
+    torch = chosen.wanted.facts.format == "pytorch"
     return LoadJob(
         engine=chosen.offer.engine.engine,
-        format="gguf" if gguf else "safetensors",
+        format="gguf" if chosen.precision.gguf else "pytorch" if torch else "safetensors",
         files_bytes=files_bytes(chosen),
         ranks=layout.count,
         gpu=layout.gpu,

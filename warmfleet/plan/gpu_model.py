@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.plan.choice import Choice
+from warmfleet.plan.cold_start import PlannedColdStart, plan_cold_start
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_engine import plan_engine
 from warmfleet.plan.gpu_engine_inputs import EngineInputs, PlannedEngine
@@ -21,9 +22,10 @@ from warmfleet.plan.gpu_placement import Placed
 from warmfleet.plan.gpu_reasons import explain_cards, explain_precision, explain_speed
 from warmfleet.plan.gpu_replicas import Staffing
 from warmfleet.plan.gpu_speed import RooflineSpeed
+from warmfleet.plan.gpu_start import LoadHost, PlannedStart, plan_start
 from warmfleet.plan.limits import choose_in_flight, plan_limits
 from warmfleet.plan.models import Decision
-from warmfleet.plan.warmup import PlannedWarmup, plan_warmup
+from warmfleet.plan.warmup import PlannedWarmup, choose_probes, plan_warmup
 from warmfleet.sizing.accuracy import expected_error
 from warmfleet.sizing.ceiling import Ceiling, ceiling_of
 from warmfleet.sizing.service import Service, service_of
@@ -48,9 +50,14 @@ class PlannedModel:
 
 
 def plan_model(
-    chosen: Chosen, staffing: Staffing, placed: Placed, slo: SloSpec, catalog: Catalog
+    chosen: Chosen,
+    staffing: Staffing,
+    placed: Placed,
+    host: LoadHost,
+    slo: SloSpec,
+    catalog: Catalog,
 ) -> PlannedModel:
-    """Plan one model on the cards that were chosen for it.
+    """Plan one model on the cards that were chosen for it; ``host`` reads its weights.
 
     Raises:
         PlanRefusedError: starting and warming takes longer than the asked cold start.
@@ -63,9 +70,18 @@ def plan_model(
     ceiling = ceiling_of(wanted.demands, offer.roofline, places)
     seen = _seen(chosen, places)
     engine = _engine(chosen, ceiling, catalog, places=places, shares=shares)
-    speed = RooflineSpeed(offer.roofline, offer.fit.weights * offer.layout.count)
+    speed = RooflineSpeed(offer.roofline)
+    slots = offer.fit.concurrency
+    start = plan_start(chosen, engine.plan, host)
+    probes = choose_probes(wanted.callers, speed, slots=slots)
+    cold = plan_cold_start(start.start, probes, slo, words="planned")
     warmup = plan_warmup(
-        wanted.callers, slo, speed, slots=offer.fit.concurrency, noise=_NOISE, words="planned"
+        probes,
+        slo,
+        callers=len(wanted.callers),
+        slots=slots,
+        noise=_NOISE,
+        budget_s=cold.budget.value,
     )
     residency, stays = placed.residency[wanted.spec.name]
     plan = GpuModelPlan(
@@ -104,6 +120,7 @@ def plan_model(
         spare=staffing.spare,
         residency=residency,
         engine=engine.plan,
+        cold_start=cold.plan,
         warmup=warmup.plan,
         limits=plan_limits(wanted.spec, places),
     )
@@ -111,12 +128,11 @@ def plan_model(
     return PlannedModel(
         plan,
         tuple(
-            _decisions(
-                chosen, plan.memory, places, seen, ceiling, engine, warmup, staffing.replicas, stays
-            )
-        ),
+            _decisions(chosen, plan.memory, places, seen, ceiling, engine, staffing.replicas, stays)
+        )
+        + tuple(_start_decisions(wanted.at, start, cold, warmup, places)),
         speed,
-        warmup.cold_start_s,
+        cold.objective.seconds,
         speed.request_s(wanted.spec.context.tokens - output, output, places),
     )
 
@@ -161,7 +177,6 @@ def _decisions(
     seen: Service,
     ceiling: Ceiling,
     engine: PlannedEngine,
-    warmup: PlannedWarmup,
     replicas: Choice[int],
     stays: Choice[str],
 ) -> Iterator[Decision]:
@@ -173,7 +188,14 @@ def _decisions(
     yield replicas.decision(f"{at}.replicas")
     yield stays.decision(f"{at}.residency.kind")
     yield from engine.decisions(f"{at}.engine")
+
+
+def _start_decisions(
+    at: str, start: PlannedStart, cold: PlannedColdStart, warmup: PlannedWarmup, places: int
+) -> Iterator[Decision]:
+    yield from start.decisions(f"{at}.cold_start")
+    yield from cold.decisions(f"{at}.cold_start")
     yield warmup.shapes.decision(f"{at}.warmup.shapes")
     yield warmup.ratio.decision(f"{at}.warmup.ratio")
-    yield warmup.budget.decision(f"{at}.warmup.budget_s")
+    yield cold.budget.decision(f"{at}.warmup.budget_s")
     yield choose_in_flight(places).decision(f"{at}.limits.max_in_flight")

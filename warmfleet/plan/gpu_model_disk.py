@@ -3,16 +3,17 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from warmfleet.catalog.load_rate import load_rate
 from warmfleet.catalog.servers import Disk, model_disks, server_class, sizes
+from warmfleet.catalog.start_cost import service_start
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_files import files_bytes, load_job
 from warmfleet.plan.gpu_host_models import ModelDiskPlan
 from warmfleet.plan.gpu_speed import RooflineSpeed
+from warmfleet.plan.gpu_start_times import engine_times
 from warmfleet.plan.models import Scalar
-from warmfleet.plan.warmup import probing_s
+from warmfleet.plan.warmup import choose_probes
 from warmfleet.sizing.load_strategy import choose_load
 from warmfleet.spec.models import SloSpec
 
@@ -98,6 +99,9 @@ def _load_s(models: Sequence[Chosen], disk: Disk, page_cache: int) -> float:
 
 def _rest_s(model: Chosen) -> float:
     """Return the seconds of a start that do not depend on the disk."""
-    speed = RooflineSpeed(model.offer.roofline, files_bytes(model))
-    probes = probing_s(model.wanted.callers, speed, slots=model.offer.fit.concurrency)
-    return load_rate("disk").start_s + probes
+    fit = model.offer.fit
+    probes = choose_probes(
+        model.wanted.callers, RooflineSpeed(model.offer.roofline), slots=fit.concurrency
+    )
+    engine = engine_times(model, model.offer.streams, compiled=True, weights_s=0)
+    return engine.total + service_start().total_s + sum(probe.seconds for probe in probes)

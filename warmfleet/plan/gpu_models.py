@@ -18,6 +18,7 @@ from warmfleet.plan.models import (
     start_outlives_warmup,
 )
 from warmfleet.plan.site_models import RttPlan, SiteReplicasPlan, SiteRole, SiteUsersPlan
+from warmfleet.plan.start_models import ColdStartPlan
 from warmfleet.plan.update_models import ModelUpdatePlan
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.price_facts import PriceFacts
@@ -157,6 +158,7 @@ class GpuModelPlan(Plan):
     spare: int = Field(ge=0, description="of the replicas: what the load does not need")
     residency: ResidencyPlan
     engine: GpuEnginePlan
+    cold_start: ColdStartPlan
     warmup: WarmupPlan
     limits: LimitsPlan
 

@@ -1,8 +1,7 @@
-"""How long requests take on cards, by the roofline; and how long a replica takes to start."""
+"""How long requests take on cards, by the roofline."""
 
 from dataclasses import dataclass
 
-from warmfleet.catalog.load_rate import load_rate
 from warmfleet.sizing.roofline import Roofline
 
 __all__ = ["RooflineSpeed"]
@@ -13,20 +12,11 @@ class RooflineSpeed:
     """Speed of one replica, for warm-up and timeouts; seconds."""
 
     roofline: Roofline
-    weights_bytes: int
-    """Of all cards together: they come from one disk."""
-
-    @property
-    def start_s(self) -> float:
-        """Process start to the first forward pass, with compile caches kept from the first one."""
-        return load_rate("disk").seconds(self.weights_bytes)
 
     @property
     def source(self) -> str:
         """Where the figures come from."""
-        return (
-            f"roofline, calibrated on catalog/data/speed_anchors.yaml; {load_rate('disk').source}"
-        )
+        return "roofline, calibrated on catalog/data/speed_anchors.yaml"
 
     def request_s(self, prompt_tokens: int, output_tokens: int, concurrency: int = 1) -> float:
         """Time of one request when ``concurrency`` like it start together.

@@ -6,10 +6,12 @@ from warmfleet.catalog.models import Catalog, Engine, HostSize
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.bandwidth import SiteTraffic, plan_bandwidth, site_callers
 from warmfleet.plan.choice import Choice
+from warmfleet.plan.cold_start import plan_cold_start
 from warmfleet.plan.counted_users import explain_users
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.lab_engine import choose_engine, choose_precision, model_must_offer
 from warmfleet.plan.lab_hosts import lab_endpoint, lab_hosts
+from warmfleet.plan.lab_start import lab_start
 from warmfleet.plan.lab_weights import LabWeights, lab_weights
 from warmfleet.plan.limits import choose_in_flight, plan_limits
 from warmfleet.plan.load import choose_floor, choose_replicas, choose_slots, ttft_must_fit
@@ -33,7 +35,7 @@ from warmfleet.plan.site_rules import rules_of
 from warmfleet.plan.sites import choose_sites
 from warmfleet.plan.speed import speed_of
 from warmfleet.plan.waiting import plan_timeouts
-from warmfleet.plan.warmup import plan_warmup
+from warmfleet.plan.warmup import choose_probes, plan_warmup
 from warmfleet.resolve.facts import Facts
 from warmfleet.spec.models import FleetSpec, ModelSpec, UpdatesSpec
 from warmfleet.spec.placement import LabPlacement
@@ -77,21 +79,25 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         slots=slots.value,
     )
     cpus = _choose_cpus(engine, catalog)
-    asked = spec.slo.cold_start or _COLD_START
+    slo = spec.slo.model_copy(update={"cold_start": spec.slo.cold_start or _COLD_START})
+    probes = choose_probes(spec.traffic.callers, speed, slots=slots.value)
+    start = lab_start(speed.rates.start, found.weights.size_bytes)
+    cold = plan_cold_start(start, probes, slo, words="measured")
     warmup = plan_warmup(
-        spec.traffic.callers,
-        spec.slo.model_copy(update={"cold_start": asked}),
-        speed,
+        probes,
+        slo,
+        callers=len(spec.traffic.callers),
         slots=slots.value,
         noise=catalog.lab.probe_noise,
+        budget_s=cold.budget.value,
     )
     output = model.max_output.tokens
     timeouts = plan_timeouts(
         speed.request_s(model.context.tokens - output, output, slots.value),
         speed="measured",
         source=speed.source,
-        budget_s=warmup.plan.budget_s,
-        gap_s=None if replicas.value > 1 else warmup.cold_start_s,
+        budget_s=cold.budget.value,
+        gap_s=None if replicas.value > 1 else cold.objective.seconds,
     )
     hosts = lab_hosts(
         placement,
@@ -134,12 +140,13 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
                     batch_tokens=engine.batch_tokens,
                     options=model.engine.options,
                 ),
+                cold_start=cold.plan,
                 warmup=warmup.plan,
                 limits=plan_limits(model, slots.value),
             )
         ],
         timeouts=timeouts.chain,
-        slo=plan_slo(spec.slo, cold_start_s=warmup.cold_start_s),
+        slo=plan_slo(spec.slo, cold_start_s=cold.objective.seconds),
         updates=UpdatesPlan(floor=floor.value),
         decisions=[
             *explain_users(facts.counted),
@@ -152,9 +159,10 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
             kind.decision("models[0].engine.kind"),
             slots.decision("models[0].engine.slots"),
             _explain_batch(engine).decision("models[0].engine.batch_tokens"),
+            *cold.decisions("models[0].cold_start"),
             warmup.shapes.decision("models[0].warmup.shapes"),
             warmup.ratio.decision("models[0].warmup.ratio"),
-            warmup.budget.decision("models[0].warmup.budget_s"),
+            cold.budget.decision("models[0].warmup.budget_s"),
             choose_in_flight(slots.value).decision("models[0].limits.max_in_flight"),
             *timeouts.decisions,
             floor.decision("updates.floor"),

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from warmfleet.plan.start_models import ColdStartPlan
 from warmfleet.plan.timeouts import TimeoutChain, conflict
 from warmfleet.resolve.user_facts import CountedUsers
 from warmfleet.spec.network import Billing
@@ -228,6 +229,7 @@ class ModelPlan(Plan):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     precision: str
     engine: EnginePlan
+    cold_start: ColdStartPlan
     warmup: WarmupPlan
     limits: LimitsPlan
 

@@ -14,10 +14,6 @@ class RequestSpeed(Protocol):
     """How long requests take on one replica; times are seconds."""
 
     @property
-    def start_s(self) -> float:
-        """Process start to the first forward pass."""
-
-    @property
     def source(self) -> str:
         """Where the figures come from."""
 
@@ -30,11 +26,6 @@ class Speed:
     """Rates of one engine with one model; times are seconds."""
 
     rates: Rates
-
-    @property
-    def start_s(self) -> float:
-        """Process start to the first forward pass."""
-        return self.rates.start_s
 
     @property
     def source(self) -> str:

@@ -1,17 +1,15 @@
-"""Warm-up: the shapes that callers send, and the time it may take."""
+"""Warm-up: the shapes that callers send, and the time that proving them warm may take."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.models import Scalar, WarmupPlan, WarmupShape
 from warmfleet.plan.speed import RequestSpeed
 from warmfleet.spec.models import CallerSpec, SloSpec
-from warmfleet.spec.units import Duration
 
-__all__ = ["PlannedWarmup", "plan_warmup", "probing_s"]
+__all__ = ["PlannedWarmup", "Probe", "choose_probes", "plan_warmup"]
 
 _WINDOW = 3
 """Probes of one shape that must agree: two could agree by chance."""
@@ -24,11 +22,13 @@ _MAX_PROBES = 4 * _WINDOW
 _PROBE_OUTPUT_TOKENS = 16
 """One decode step costs what the next does, so a probe need not send a whole answer."""
 
-_BUDGET_FACTOR = 3
-"""A start slower than the objective is reported; one slower than this many times has failed.
 
-Replicas that start together on one machine share its cores, and so each takes a multiple.
-"""
+@dataclass(frozen=True)
+class Probe:
+    """A shape, and the seconds until it is proven warm."""
+
+    shape: WarmupShape
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -36,35 +36,31 @@ class PlannedWarmup:
     """The plan and the reasons for its parts."""
 
     plan: WarmupPlan
-    cold_start_s: float
-    """The objective: as asked, else the forecast in tens."""
     shapes: Choice[list[Scalar]]
-    budget: Choice[float]
     ratio: Choice[float]
 
 
+def choose_probes(
+    callers: Sequence[CallerSpec], speed: RequestSpeed, *, slots: int
+) -> tuple[Probe, ...]:
+    """Derive the shapes to prove warm from the callers, with the time that each takes."""
+    return tuple(
+        Probe(shape, _PROBES * _probe_s(shape, speed)) for shape in _shapes(callers, slots)
+    )
+
+
 def plan_warmup(
-    callers: Sequence[CallerSpec],
+    probes: Sequence[Probe],
     slo: SloSpec,
-    speed: RequestSpeed,
     *,
+    callers: int,
     slots: int,
     noise: float,
-    words: str = "measured",
+    budget_s: float,
 ) -> PlannedWarmup:
-    """Derive the warm-up from the callers; ``words`` says where their speed comes from.
-
-    Raises:
-        PlanRefusedError: starting and warming takes longer than the asked cold start.
-    """
-    shapes = _shapes(callers, slots)
-    probes_s = probing_s(callers, speed, slots=slots)
-    forecast_s = speed.start_s + probes_s
-    _must_fit(slo, forecast_s, speed.start_s, shapes)
-    objective = slo.cold_start or Duration(10 * math.ceil(forecast_s / 10))
-    asked = "" if slo.cold_start else " (nothing is asked; the forecast in tens)"
-    budget_s = _BUDGET_FACTOR * objective.seconds
+    """Plan the proof; ``budget_s`` is the time from process start until a start has failed."""
     ratio = max(slo.first_request.factor, noise)
+    shapes = [probe.shape for probe in probes]
     return PlannedWarmup(
         WarmupPlan(
             shapes=shapes,
@@ -73,25 +69,12 @@ def plan_warmup(
             max_probes=_MAX_PROBES,
             budget_s=budget_s,
         ),
-        objective.seconds,
         Choice(
             [_written(shape) for shape in shapes],
             "one shape for each prompt length (to a factor of two) and for streamed and plain "
             f"answers that callers send, cut to {_PROBE_OUTPUT_TOKENS} tokens; one more with every "
             "slot busy, of the shortest prompt",
-            {"callers": len(callers), "slots": slots},
-        ),
-        Choice(
-            budget_s,
-            f"start and {_PROBES} probes of each shape take {forecast_s:.0f} s by {words} speed; "
-            f"the objective is {objective}{asked}, and a start that takes {_BUDGET_FACTOR} times "
-            "that has failed",
-            {
-                "start_s": speed.start_s,
-                "probes_s": probes_s,
-                "cold_start_s": objective.seconds,
-            },
-            speed.source,
+            {"callers": callers, "slots": slots},
         ),
         Choice(
             ratio,
@@ -100,11 +83,6 @@ def plan_warmup(
             {"first_request": slo.first_request.factor, "noise": noise},
         ),
     )
-
-
-def probing_s(callers: Sequence[CallerSpec], speed: RequestSpeed, *, slots: int) -> float:
-    """Return the seconds that it takes to prove the shapes of the callers warm."""
-    return sum(_PROBES * _probe_s(shape, speed) for shape in _shapes(callers, slots))
 
 
 def _shapes(callers: Sequence[CallerSpec], slots: int) -> list[WarmupShape]:
@@ -133,19 +111,6 @@ def _size(shape: WarmupShape) -> tuple[int, int, bool]:
 
 def _probe_s(shape: WarmupShape, speed: RequestSpeed) -> float:
     return speed.request_s(shape.prompt_tokens, shape.output_tokens, shape.concurrency)
-
-
-def _must_fit(slo: SloSpec, forecast_s: float, start_s: float, shapes: list[WarmupShape]) -> None:
-    if slo.cold_start is None or forecast_s <= slo.cold_start.seconds:
-        return
-    asked_s = slo.cold_start.seconds
-    msg = (
-        f"slo.cold_start: asked {slo.cold_start}, but the start takes {start_s:.3g} s and proving "
-        f"{len(shapes)} shapes warm {forecast_s - start_s:.0f} s "
-        f"({math.ceil(forecast_s - asked_s)} s too long); nearest: {math.ceil(forecast_s)} s, or "
-        "callers with shorter prompts"
-    )
-    raise PlanRefusedError(msg)
 
 
 def _written(shape: WarmupShape) -> str:

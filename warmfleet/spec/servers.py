@@ -72,7 +72,7 @@ class DiskSpec(SpecModel):
     size: Annotated[ByteSize, Positive] = Field(description="as sold")
     read: Annotated[ByteRate, Positive] | None = Field(
         default=None,
-        description="sequential read rate, for example 3.2 GB/s; 3 GB/s is assumed if absent",
+        description="sequential rate, for example 6.5 GB/s; if absent, that of the plan",
     )
     serial: str | None = Field(default=None, max_length=64, description="as on the disk's label")
     use: Literal["model", "data", "system"] = Field(

@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from warmfleet.plan.start_models import warmup_label
+
 __all__ = ["SCHEMA_VERSION", "Ledger", "Phase"]
 
 SCHEMA_VERSION = 1
@@ -26,12 +28,16 @@ class Phase(_Document):
     @property
     def label(self) -> str:
         """Name, for a warm-up with its shape: the same phase has the same label on each replica."""
-        wanted = ("prompt_tokens", "output_tokens", "concurrency")
-        if not all(key in self.detail for key in wanted):
+        detail = self.detail
+        if not {"prompt_tokens", "output_tokens", "concurrency"} <= detail.keys():
             return self.name
-        prompt, output, concurrency = (self.detail[key] for key in wanted)
-        stream = "stream" if self.detail.get("stream") else "whole"
-        return f"{self.name} {prompt} to {output} tokens, {stream}, {concurrency} at once"
+        return warmup_label(
+            self.name,
+            detail["prompt_tokens"],
+            detail["output_tokens"],
+            detail["concurrency"],
+            stream=bool(detail.get("stream")),
+        )
 
 
 class Ledger(_Document):
