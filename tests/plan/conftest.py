@@ -21,7 +21,7 @@ class Planning:
     """Plans a base, the lab's if no other is named, with some fields changed."""
 
     def __init__(self, base: str = "base.yaml") -> None:
-        self.base = Path(__file__).with_name(base)
+        self.base = Path(__file__).parent / base
         self.document = read_document(self.base)
 
     def changed(self, changes: dict[str, Any]) -> Document:

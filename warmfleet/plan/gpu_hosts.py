@@ -7,7 +7,7 @@ from warmfleet.catalog.servers import cores_for, model_disks, server_class, size
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_driver import choose_driver
-from warmfleet.plan.gpu_files import files_bytes, load_job
+from warmfleet.plan.gpu_files import load_job
 from warmfleet.plan.gpu_host_models import DataDiskPlan, ServerPlan
 from warmfleet.plan.gpu_model_disk import choose_model_disk
 from warmfleet.plan.gpu_models import ReplicaPlace
@@ -27,7 +27,7 @@ _SERVICE_CORES = 1
 """The service in front of an engine, and what else a host runs."""
 
 _MEMORY_FACTOR = 1.5
-"""Memory over weights: those of all replicas stay in the page cache, beside what engines hold."""
+"""Memory over weights: all of them in the page cache, and half as much for what engines hold."""
 
 _SYSTEM_DISK = 60 * 10**9
 """System 20 GB, two environments of the engine 15 each, compile caches 10: an estimate."""
@@ -164,7 +164,8 @@ def _memory(
 
 
 def _by_rule(places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen]) -> int:
-    return int(_MEMORY_FACTOR * sum(files_bytes(chosen[place.model]) for place in places))
+    offers = (chosen[place.model].offer for place in places)
+    return int(_MEMORY_FACTOR * sum(offer.fit.weights * offer.layout.count for offer in offers))
 
 
 def _loading(places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], room: int) -> int:
