@@ -155,18 +155,18 @@ def test_a_dearer_row_never_makes_the_sum_less(price, factor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("traffic", "item"),
+    ("mean", "item"),
     [
-        ({"mean_of_peak": "10%"}, ("traffic", "line bgp, traffic sent", 515.095, 412.08)),
-        ({"mean_of_peak": "95%"}, ("line", "line bgp, committed rate", 30, 2865.0)),
+        ("10%", ("traffic", "line bgp, traffic sent", 515.095, 412.08)),
+        ("95%", ("line", "line bgp, committed rate", 30, 2865.0)),
     ],
 )
-def test_a_line_costs_what_its_billing_comes_to(servers, tmp_path, traffic, item) -> None:
+def test_a_line_costs_what_its_billing_comes_to(servers, tmp_path, mean, item) -> None:
     book = {**BOOK, "traffic": [{"line": "bgp", "gb": 0.8}]}
     (tmp_path / "prices.yaml").write_text(json.dumps(book))
-    changes = {"traffic": {**servers.document.value["traffic"], **traffic}}
-    changes |= {"placement": {"kind": "baremetal", "prices": "prices.yaml"}}
-    spec = servers.spec({**changes, "traffic.callers.0.peak_qps": 25})
+    changes = {"traffic.mean_of_peak": mean, "traffic.callers.0.peak_qps": 25}
+    changes["placement"] = {"kind": "baremetal", "prices": "prices.yaml"}
+    spec = servers.spec(changes)
     plan = plan_fleet(spec, resolve(spec, CATALOG, root=tmp_path), CATALOG)
 
     found = plan.cost.sites[0].items[-1]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warmfleet.catalog.lines import Line, LinePrice
-from warmfleet.catalog.models import Catalog
+from warmfleet.catalog.models import Catalog, Region
 from warmfleet.plan.billing import Month, bills, cheapest
 from warmfleet.plan.choice import Choice
-from warmfleet.plan.line import Priced, choose_line
+from warmfleet.plan.line import Priced, Weighed, choose_line
 from warmfleet.plan.line_paths import Path
 from warmfleet.plan.line_reasons import explain_billing, explain_line, explain_rates
 from warmfleet.plan.line_sizes import Rates, line_parts, line_shares
@@ -115,13 +115,12 @@ def plan_bandwidth(
         region, site.users, spec.network, catalog, price, rtt_p95_ms=rtt_p95_ms
     )
     parts, bill = chosen.priced.parts, chosen.priced.bill
-    reached = {name for part in parts for name in part.carriers}
     committed = sum(part.committed_mbps for part in parts)
     pulled = choose_pull(pull, committed) if pull else None
     plan = BandwidthPlan(
         region=site.region,
         line=chosen.id,
-        carriers=[carrier.id for carrier in catalog.carriers if carrier.id in reached],
+        carriers=_carriers(chosen, region, catalog),
         committed_mbps=committed,
         burst_mbps=sum(part.burst_mbps for part in parts),
         egress_mbps=round(egress, 6),
@@ -141,3 +140,11 @@ def plan_bandwidth(
         explain_billing(chosen.priced, month, spec.network, asked=mean is not None),
         pulled,
     )
+
+
+def _carriers(chosen: Weighed, region: Region, catalog: Catalog) -> list[str]:
+    """Return who announces the address: the mainland's carriers where there are users of theirs."""
+    reached = {name for part in chosen.priced.parts for name in part.carriers}
+    inside = region.mainland or any(path.carrier is not None for path in chosen.paths)
+    names = [carrier.id for carrier in catalog.carriers if carrier.id in reached and inside]
+    return names if region.mainland else ["local", *names]

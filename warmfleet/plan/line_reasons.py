@@ -33,13 +33,13 @@ def explain_line(
             rule += f", although {crossing} cross over to another carrier, where paths congest"
     else:
         near = (
-            f"that keep {rtt_p95_ms:g} ms for 95 % of the users"
+            f"keep {rtt_p95_ms:g} ms for 95 % of the users"
             if rtt_p95_ms is not None and chosen.p95_ms <= rtt_p95_ms
-            else f"within {SLACK_MS:g} ms of the best"
+            else f"are within {SLACK_MS:g} ms of the best"
         )
         rule = (
-            f"the cheapest of those {near} that leave no carrier of {MATERIAL_SHARE:.0%} or more "
-            "to cross over"
+            f"the cheapest of those that {near} and leave no carrier of {MATERIAL_SHARE:.0%} or "
+            "more to cross over"
         )
     inputs: dict[str, Scalar] = {
         f"share_{name}": share for name, share in carrier_shares(network, catalog).items()

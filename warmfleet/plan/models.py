@@ -130,7 +130,7 @@ class BandwidthPlan(Plan):
 
     region: str
     line: str = Field(description="line product, for example bgp; several are joined by +")
-    carriers: list[str]
+    carriers: list[str] = Field(description="on both sides of it; local: networks abroad")
     committed_mbps: int = Field(gt=0, description="of all parts together")
     burst_mbps: int = Field(gt=0, description="highest rate, of all parts together")
     egress_mbps: float = Field(ge=0, description="answers in the busiest minute, before headroom")
