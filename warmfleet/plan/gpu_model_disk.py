@@ -66,9 +66,11 @@ def _medium(models: Sequence[Chosen], slo: SloSpec, page_cache: int) -> tuple[Di
     budget = slo.cold_start.seconds - rest if slo.cold_start else None
     known: dict[str, Scalar] = {"files_gb": size, "beside_load_s": rest}
     disks = model_disks()
-    if slo.cold_start is None or budget is None or budget <= 0:
-        # Where no time at all is left the warm-up refuses, and says what would do.
+    if slo.cold_start is None or budget is None:
         found, said = disks[0], "nothing is asked of the cold start"
+    elif budget <= 0:
+        # The warm-up refuses this, and says with the fastest disk what would do.
+        found, said = disks[-1], "no time is left for weights"
     else:
         known["cold_start_s"] = slo.cold_start.seconds
         said = (
