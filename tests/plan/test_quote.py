@@ -91,11 +91,12 @@ def test_a_plan_becomes_a_request(servers) -> None:
     plan = servers.plan({"placement.term": "1 year", "placement.needed_by": "2027-01-15"})
     request = quote_of(plan, load_catalog())
     (site,), (group,) = request.sites, plan.sites[0].groups
+    line = plan.sites[0].bandwidth
     assert (request.term_months, str(request.needed_by)) == (12, "2027-01-15")
     assert [(one.count, one.gpus, one.card, one.cores) for one in site.servers] == [
         (group.count, group.gpus, group.card, group.host.cores)
     ]
-    assert site.line.committed_mbps == plan.sites[0].bandwidth.committed_mbps
+    assert sum(part.committed_mbps for part in site.line.parts) == line.committed_mbps
     assert QuoteRequest.model_validate(request.model_dump(mode="json")) == request
 
 

@@ -7,7 +7,7 @@ from warmfleet.catalog.models import Catalog
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuSitePlan, ServerGroupPlan
 from warmfleet.plan.models import BandwidthPlan, FleetPlan
-from warmfleet.plan.quote_models import QuoteLine, QuoteRequest, QuoteServers, QuoteSite
+from warmfleet.plan.quote_models import QuoteLine, QuotePart, QuoteRequest, QuoteServers, QuoteSite
 
 __all__ = ["quote_of"]
 
@@ -54,12 +54,16 @@ def _site(plan: GpuFleetPlan, index: int, site: GpuSitePlan, catalog: Catalog) -
 def _line(line: BandwidthPlan) -> QuoteLine:
     fast = (gbps for gbps in _PORTS_GBPS if gbps * 1000 >= line.burst_mbps)
     return QuoteLine(
-        product=line.line,
+        parts=[
+            QuotePart(
+                product=part.line, committed_mbps=part.committed_mbps, burst_mbps=part.burst_mbps
+            )
+            for part in line.parts
+        ],
         carriers=line.carriers,
-        committed_mbps=line.committed_mbps,
-        burst_mbps=line.burst_mbps,
         port_gbps=next(fast, _PORTS_GBPS[-1]),
-        billing="any",
+        billing=line.billing.kind,
+        traffic_gb=line.billing.traffic_gb,
     )
 
 

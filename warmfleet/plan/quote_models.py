@@ -1,14 +1,13 @@
 """A request for quotation: what a hosting company is asked to offer, in numbers."""
 
-from typing import Literal
-
 from pydantic import Field
 
 from warmfleet.plan.cost_models import SiteCost
 from warmfleet.plan.models import Plan
+from warmfleet.spec.network import Billing
 from warmfleet.spec.servers import Day
 
-__all__ = ["QuoteLine", "QuoteRequest", "QuoteServers", "QuoteSite"]
+__all__ = ["QuoteLine", "QuotePart", "QuoteRequest", "QuoteServers", "QuoteSite"]
 
 
 class QuoteServers(Plan):
@@ -28,15 +27,22 @@ class QuoteServers(Plan):
     driver: str | None = Field(description="branch that the cards must run with; None: any")
 
 
+class QuotePart(Plan):
+    """One line product; several have an address each."""
+
+    product: str = Field(description="for example bgp")
+    committed_mbps: int = Field(gt=0)
+    burst_mbps: int = Field(gt=0)
+
+
 class QuoteLine(Plan):
     """The line of a site."""
 
-    product: str = Field(description="for example bgp; several are joined by +")
+    parts: list[QuotePart] = Field(min_length=1)
     carriers: list[str] = Field(description="that users are on")
-    committed_mbps: int = Field(gt=0)
-    burst_mbps: int = Field(gt=0)
     port_gbps: int = Field(gt=0, description="of each server's network port")
-    billing: Literal["fixed", "p95", "traffic", "any"]
+    billing: Billing
+    traffic_gb: float = Field(ge=0, description="10^9 bytes sent in a month")
 
 
 class QuoteSite(Plan):
