@@ -69,7 +69,7 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("command", ["status", "converge", "drain", "restart", "ssh"])
+@pytest.mark.parametrize("command", ["converge", "drain", "restart", "ssh"])
 def test_servers_are_planned_but_not_worked_on(command, run, fleet: str) -> None:
     run("plan", fleet, "--write")
     host = ["sz-gpu-1"] if command in {"drain", "restart", "ssh"} else []
@@ -77,6 +77,19 @@ def test_servers_are_planned_but_not_worked_on(command, run, fleet: str) -> None
     result = run(command, fleet, *host)
 
     assert (result.exit_code, result.stderr) == (1, REFUSED)
+
+
+def test_status_shows_the_leases(run, fleet: str) -> None:
+    run("plan", fleet, "--write")
+
+    result = run("status", fleet)
+    found = json.loads(run("status", fleet, "--json").stdout)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert found["environment"] == fleet
+    for name in [*(lease["server"] for lease in found["leases"]), *found["unknown"]]:
+        assert name in result.stdout
+    assert found["leases"] or found["unknown"]
 
 
 def test_servers_are_planned_but_not_brought_up(run, fleet: str) -> None:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.plan.conftest import Planning
@@ -125,6 +125,7 @@ _CORES, _DISKS = [1, 6, 8, 9, 16, 17, 64], [1, 500e9, 1e12, 1.1e12, 4e12, 4.1e12
 """On both sides of every limit in the book."""
 
 
+@settings(deadline=None)
 @given(
     st.tuples(st.integers(1, 9), st.integers(1, 9)).map(sorted),
     st.tuples(st.sampled_from(_CORES), st.sampled_from(_CORES)).map(sorted),
@@ -147,6 +148,7 @@ def test_more_of_anything_never_costs_less(counts, cores, disks, mbps, with_disk
     assert less.monthly <= more.monthly
 
 
+@settings(deadline=None)
 @given(st.floats(0.01, 1e6), st.floats(1, 3))
 def test_a_dearer_row_never_makes_the_sum_less(price, factor) -> None:
     rows = [{"line": "bgp", "mbps": price}, {"line": "bgp", "mbps": 95.5}]

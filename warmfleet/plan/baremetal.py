@@ -8,7 +8,7 @@ from warmfleet.plan.cost import plan_cost
 from warmfleet.plan.counted_users import explain_users
 from warmfleet.plan.digest import spec_digest
 from warmfleet.plan.gpu_model import PlannedModel, plan_model
-from warmfleet.plan.gpu_models import GpuFleetPlan
+from warmfleet.plan.gpu_models import GpuFleetPlan, LeasePlan
 from warmfleet.plan.gpu_site import UpdateTimes, plan_site
 from warmfleet.plan.gpu_sites import StaffedSite, models_of, staff_sites
 from warmfleet.plan.gpu_start import load_host
@@ -79,6 +79,13 @@ def plan_baremetal(
         prices=facts.prices,
         cost=cost.plan,
         needed_by=placement.needed_by,
+        leases=[
+            LeasePlan(
+                server=server.name, until=server.lease.until, reference=server.lease.reference
+            )
+            for server in placement.servers
+            if server.lease is not None
+        ],
         decisions=[
             *explain_users(facts.counted),
             *explain_sites(where, rtt),

@@ -30,6 +30,7 @@ __all__ = [
     "GpuFleetPlan",
     "GpuModelPlan",
     "GpuSitePlan",
+    "LeasePlan",
     "LlamacppPlan",
     "MemoryPlan",
     "QualityLossPlan",
@@ -205,6 +206,14 @@ class GpuSitePlan(Plan):
     idle: list[str] = Field(description="leased servers that nothing needs")
 
 
+class LeasePlan(Plan):
+    """The lease of a server, as the spec has it."""
+
+    server: str
+    until: Day = Field(description="last day")
+    reference: str | None
+
+
 class GpuFleetPlan(CommonPlan):
     """Everything that is to be rented and run for one environment of GPU servers."""
 
@@ -215,6 +224,7 @@ class GpuFleetPlan(CommonPlan):
     prices: PriceFacts = Field(description="as resolved; planning again may take them from here")
     cost: CostPlan
     needed_by: Day | None = Field(description="day by which all of it is to be there")
+    leases: list[LeasePlan] = Field(description="of leased servers, where they are said")
 
     @model_validator(mode="after")
     def _start_outlives_warmup(self) -> Self:
