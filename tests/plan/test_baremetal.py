@@ -33,18 +33,21 @@ HOST = ("least_cores", "cores", "least_memory_bytes", "memory_bytes")
 OFFERS = st.sampled_from(["1 x RTX 4090", "2 x L40S", "8 x H100 SXM5 80GB", None])
 
 
-def _changes(load, gpu, ttft) -> dict[str, object]:
+def _changes(load, gpu, ttft, apart=False) -> dict[str, object]:
     caller = {
         "name": "web", "stream": False, "peak_qps": float(load["peak_qps"]),
         "prompt_tokens": load["prompt_tokens"], "output_tokens": load["output_tokens"],
     }  # fmt: skip
+    slo = {"availability": "99.9%"} | ({"ttft_p95": ttft} if ttft else {})
+    users = [{"where": "CN-GD", "share": "60%"}, {"where": "CN-BJ", "share": "40%"}]
     return {
+        "users": users,
         "traffic.callers": [caller],
         "models.0.context": load["context"],
         "models.0.max_output": 1100,
         "models.0.precision": "bf16",
         "placement.gpu": gpu,
-        "slo": {"availability": "99.9%"} | ({"ttft_p95": ttft} if ttft else {}),
+        "slo": slo | ({"rtt_p95": "15 ms"} if apart else {}),
     }
 
 
@@ -56,9 +59,9 @@ def _plan_or_none(servers, changes) -> GpuFleetPlan | None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(load=LOADS, more=MORE, gpu=OFFERS, ttft=st.sampled_from([None, "2 s"]))
+@given(load=LOADS, more=MORE, gpu=OFFERS, ttft=st.sampled_from([None, "2 s"]), apart=st.booleans())
 def test_more_load_or_context_never_lowers_memory_or_replicas(
-    servers, load, more, gpu, ttft
+    servers, load, more, gpu, ttft, apart
 ) -> None:
     larger = {
         "peak_qps": load["peak_qps"] * more["peak_qps"],
@@ -66,8 +69,8 @@ def test_more_load_or_context_never_lowers_memory_or_replicas(
         "output_tokens": min(1024, load["output_tokens"] + more["output_tokens"]),
         "context": min(32_768, load["context"] + more["context"]),
     }
-    small = _plan_or_none(servers, _changes(load, gpu, ttft))
-    large = _plan_or_none(servers, _changes(larger, gpu, ttft))
+    small = _plan_or_none(servers, _changes(load, gpu, ttft, apart))
+    large = _plan_or_none(servers, _changes(larger, gpu, ttft, apart))
 
     if large is None:
         return
@@ -81,6 +84,20 @@ def test_more_load_or_context_never_lowers_memory_or_replicas(
     for name in ("committed_mbps", "burst_mbps"):
         lines = [getattr(plan.sites[0].bandwidth, name) for plan in (small, large)]
         assert lines == sorted(lines)
+
+
+def test_cards_that_are_least_at_the_largest_site_must_be_so_over_all(servers) -> None:
+    """Of the largest site alone, 5.4 requests/s took cards of 32 GB, and 7.3 of 24 GB: less."""
+    apart = {
+        "users": [{"where": "CN-GD", "share": "90%"}, {"where": "CN-BJ", "share": "10%"}],
+        "slo": {"availability": "99.9%", "rtt_p95": "15 ms"},
+        "placement.gpu": None,
+    }
+
+    plans = [servers.plan({**apart, "traffic.callers.0.peak_qps": qps}) for qps in (5.43, 7.33)]
+
+    assert [len(plan.sites) for plan in plans] == [2, 2]
+    assert _memory_gb(plans[0]) <= _memory_gb(plans[1])
 
 
 def _memory_gb(plan: GpuFleetPlan) -> int:

@@ -66,10 +66,14 @@ def test_replicas_are_all_placed_each_on_cards_that_there_are(name: str) -> None
     plan = PLANS[name]
     assert isinstance(plan, GpuFleetPlan)
     placed = dict.fromkeys((model.name for model in plan.models), 0)
-    for group in plan.sites[0].groups:
-        for place in group.replicas:
-            placed[place.model] += group.count
-            assert set(place.cards) <= set(range(group.gpus))
+    for site in plan.sites:
+        here = dict.fromkeys(placed, 0)
+        for group in site.groups:
+            for place in group.replicas:
+                here[place.model] += group.count
+                assert set(place.cards) <= set(range(group.gpus))
+        assert here == {row.model: row.replicas for row in site.replicas}
+        placed = {name: placed[name] + count for name, count in here.items()}
     assert placed == {model.name: model.replicas for model in plan.models}
 
 
@@ -81,13 +85,23 @@ def test_a_lock_of_servers_is_written_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
+def test_all_users_are_served_and_their_load_is_carried(name: str) -> None:
+    serving = [site for site in PLANS[name].sites if site.role == "serving"]
+
+    assert sum(row.share for site in serving for row in site.users) == pytest.approx(1)
+    assert sum(site.load for site in serving) == pytest.approx(1)
+    for site in PLANS[name].sites:
+        assert sum(row.share for row in site.users) == pytest.approx(site.load)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
 def test_the_page_names_every_model_server_and_choice(name: str) -> None:
     plan = PLANS[name]
     page = render_page(plan)
 
     for expected in (
         *(f"| {model.name} |" for model in plan.models),
-        *(f"| {group.name} |" for group in plan.sites[0].groups),
+        *(f"| {group.name} |" for site in plan.sites for group in site.groups),
         *(f"| `{decision.field}` |" for decision in plan.decisions),
     ):
         assert expected in page

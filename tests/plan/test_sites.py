@@ -1,6 +1,8 @@
 """Where the servers are: exact against trying every set, by users alone, and what it entails."""
 
+import ast
 import itertools
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +18,7 @@ from warmfleet.plan.sites import APART_KM, ChosenSites, choose_sites
 from warmfleet.resolve.facts import UserFacts
 
 CATALOG = load_catalog()
+PLAN_ROOM = Path(__file__).parents[2] / "warmfleet" / "plan"
 PLACES = {row.id: row for row in CATALOG.places}
 REGIONS = tuple(sorted(CATALOG.regions, key=lambda row: row.id))
 
@@ -66,6 +69,20 @@ def test_a_percentile_is_the_least_time_within_which_so_many_are() -> None:
     assert percentile([10, 20, 30], [90, 5, 5]) == 20
     assert percentile([10, 20, 30], [90, 4, 6]) == 30
     assert percentile([7.5], [1]) == 7.5
+
+
+PRICED = {"cost", "gpu_pools", "line", "bandwidth", "price", "prices"}
+
+
+@pytest.mark.parametrize("name", ["sites", "site_rules", "site_search", "site_refusal"])
+def test_no_price_card_or_line_can_enter_the_choice(name: str) -> None:
+    tree = ast.parse((PLAN_ROOM / f"{name}.py").read_text())
+    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+
+    assert froms
+    assert not {(node.module or "").rpartition(".")[2] for node in froms} & PRICED
+    assert not read & {"prices", "price_book", "gpu", "rent"}
 
 
 def _users(**shares: float) -> list[UserFacts]:

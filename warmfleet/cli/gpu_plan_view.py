@@ -8,6 +8,7 @@ from rich.table import Table
 
 from warmfleet.cli.cost_view import print_cost
 from warmfleet.cli.decision_view import decision_table
+from warmfleet.cli.site_view import all_users_line, site_lines
 from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
 from warmfleet.plan.start_models import ColdStartPlan
@@ -31,11 +32,15 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
             f"{escape(line.line)} {line.committed_mbps} Mbps (burst {line.burst_mbps}), "
             f"{line.rtt_ms:g} ms, billed by {line.billing.kind}"
         )
+        for said in site_lines(site):
+            console.print(escape(said))
         console.print(_servers(site.groups))
         for how in site.updates:
             console.print(escape(_update(how)))
         if site.idle:
             console.print(f"leased and not needed: {escape(_some(site.idle))}")
+    if len(plan.sites) > 1:
+        console.print(all_users_line(plan.rtt))
     for index, model in enumerate(plan.models):
         console.print()
         console.print(_title(model))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.gpu_pools import Pool, rentable
-from warmfleet.plan.gpu_redundancy import redundancy_of
+from warmfleet.plan.gpu_redundancy import offer_for, redundancy_of
 from warmfleet.plan.gpu_wanted import Wanted
 from warmfleet.sizing.offer import Offer, Refused
 from warmfleet.sizing.offers import offers
@@ -64,12 +64,15 @@ class Chosen:
         return held.weights + held.activation + held.non_torch + self.kv_bytes
 
 
-def choose_cards(wanted: Wanted, pools: Sequence[Pool], *, at: str) -> Chosen:
+def choose_cards(
+    wanted: Wanted, pools: Sequence[Pool], *, at: str, elsewhere: Sequence[Wanted] = ()
+) -> Chosen:
     """Choose the highest of the precisions that the pools serve, and of their cards the best.
 
     Args:
-        wanted: the model.
+        wanted: the model, at the site with the largest load.
         pools: servers on offer.
+        elsewhere: the same model at other sites: they count in how much is rented.
         at: field that decided on the pools, for the refusal.
 
     Raises:
@@ -79,7 +82,7 @@ def choose_cards(wanted: Wanted, pools: Sequence[Pool], *, at: str) -> Chosen:
     weighed: dict[str, _Weighed] = {}
 
     def too_large(precision: Precision) -> str | None:
-        found = weighed[precision.id] = _weigh(wanted, pools, precision)
+        found = weighed[precision.id] = _weigh(wanted, pools, precision, elsewhere)
         return None if found.best else found.nearest
 
     options = wanted.precisions
@@ -119,10 +122,15 @@ class _Weighed:
         return f"{row.layout.count} x {row.layout.gpu.name}: {row.reason}"
 
 
-def _weigh(wanted: Wanted, pools: Sequence[Pool], precision: Precision) -> _Weighed:
+def _weigh(
+    wanted: Wanted,
+    pools: Sequence[Pool],
+    precision: Precision,
+    elsewhere: Sequence[Wanted] = (),
+) -> _Weighed:
     refused: list[RefusedLayout] = []
     found: list[tuple[Pool, Offer]] = []
-    for alike, counts in _alike(pools):
+    for alike, counts in _alike(pools, each=bool(elsewhere)):
         cards = {pool.gpu.id: pool for pool in alike}
         rents = {pool.gpu.id: pool.rent for pool in alike if pool.rent is not None}
         weighed = offers(
@@ -133,30 +141,33 @@ def _weigh(wanted: Wanted, pools: Sequence[Pool], precision: Precision) -> _Weig
 
     def whole_servers(pair: tuple[Pool, Offer]) -> tuple[float, ...]:
         pool, offer = pair
-        needed = redundancy_of(offer, pool, wanted.promise.availability)
+        everywhere = [offer, *(offer_for(other, offer) for other in elsewhere)]
+        needed = [redundancy_of(one, pool, wanted.promise.availability) for one in everywhere]
+        servers = sum(one.servers for one in needed)
         cards = pool.cards or offer.layout.count
         size = offer.layout.count * offer.layout.gpu.memory_gb
         return (
             not offer.comfortable,
             0 if offer.comfortable else -size,
-            needed.servers * cards * (pool.rent or 0.0),
-            needed.servers * cards * offer.layout.gpu.memory_gb,
-            needed.replicas * offer.layout.count,
+            servers * cards * (pool.rent or 0.0),
+            servers * cards * offer.layout.gpu.memory_gb,
+            sum(one.replicas for one in needed) * offer.layout.count,
         )
 
     # Each list is ranked, and of equals the first is kept.
     return _Weighed(min(found, key=whole_servers, default=None), _nearest_first(refused))
 
 
-def _alike(pools: Sequence[Pool]) -> Iterator[tuple[list[Pool], tuple[int, ...]]]:
+def _alike(pools: Sequence[Pool], *, each: bool) -> Iterator[tuple[list[Pool], tuple[int, ...]]]:
     """Yield pools and the cards of a replica that can be weighed together.
 
     Where the cards of a server are given, every number of cards of a replica is weighed by itself:
-    servers are rented whole.
+    servers are rented whole. So it is with ``each``: what is best at one site may not be at all.
     """
     free = [pool for pool in pools if pool.cards is None]
     if free:
-        yield free, free[0].counts
+        for counts in [(count,) for count in free[0].counts] if each else [free[0].counts]:
+            yield free, counts
     for counts in dict.fromkeys(pool.counts for pool in pools if pool.cards is not None):
         for count in counts:
             yield [pool for pool in pools if pool.cards and pool.counts == counts], (count,)

@@ -1,13 +1,15 @@
 """Servers of one model: those that carry the load, and those that may be away."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from warmfleet.plan.gpu_pools import Pool
+from warmfleet.plan.gpu_wanted import Wanted
+from warmfleet.sizing.deployment import Shortfall, deploy
 from warmfleet.sizing.offer import Offer
 from warmfleet.sizing.replicas import servers_for
 
-__all__ = ["Redundancy", "redundancy_of"]
+__all__ = ["Redundancy", "offer_for", "redundancy_of"]
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,11 @@ def redundancy_of(offer: Offer, pool: Pool, availability: float) -> Redundancy:
     most = max(1, (pool.cards or cards) // cards)
     carrying, spare = servers_for(carry, most, availability)
     return Redundancy(carrying, spare, math.ceil(carry / carrying))
+
+
+def offer_for(wanted: Wanted, offer: Offer) -> Offer:
+    """Return the same cards with the replicas that another load of the model needs."""
+    found = deploy(wanted.demands, offer.roofline, streams=offer.streams, promise=wanted.promise)
+    if isinstance(found, Shortfall):  # an idle replica is as fast whatever the load
+        raise AssertionError(found)
+    return replace(offer, deployment=found)

@@ -86,10 +86,11 @@ def staff_sites(
     if not common:
         raise PlanRefusedError(_no_common_cards(sites, pools))
     at = "placement.servers" if placement.servers else "placement.gpu"
-    chosen = [
-        _at_all(choose_cards(_at(one, sites[0].load), common, at=at), one, sites, pools)
-        for one in wanted
-    ]
+    chosen = []
+    for one in wanted:
+        largest, *rest = (_at(one, site.load) for site in sites)
+        cards = choose_cards(largest, common, at=at, elsewhere=rest)
+        chosen.append(_at_all(cards, one, sites, pools))
     staffed = []
     for index, site in enumerate(sites):
         here = tuple(model[index] for model in chosen)
