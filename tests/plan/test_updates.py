@@ -37,6 +37,8 @@ def test_a_larger_card_never_leaves_fewer_serving(servers, changes) -> None:
 
     for one in there:
         assert one.floor <= one.ready
+        if one.strategy != "drain_then_swap":
+            assert (one.peak_share, one.gap_s) == (1, 0)
         assert (one.gap_s > 0) == (one.ready == 0)
         assert one.gap_s <= one.replace_s
     # On a larger card fewer replicas may carry the load: the share of the peak is what compares.
@@ -56,3 +58,24 @@ def test_auto_is_what_could_have_been_asked_for(servers, changes, gpu) -> None:
     if auto is not None:
         asked = changes | {"updates": changes["updates"] | {"strategy": auto.strategy}}
         assert _update(servers, asked, gpu) == auto
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    gpu=st.sampled_from(["1 x RTX 4090", "1 x H100", "8 x L40S", None]),
+    qps=st.lists(st.floats(0.05, 60), min_size=2, max_size=2).map(sorted),
+    availability=st.sampled_from(["99%", "99.9%"]),
+)
+def test_more_load_never_lowers_the_floor(servers, gpu, qps, availability) -> None:
+    floors = []
+    for rate in qps:
+        changes = {"traffic.callers.0.peak_qps": rate, "slo.availability": availability}
+        update = _update(servers, changes, gpu)
+        if update is None:
+            return
+        if availability == "99.9%":  # there is a replica to spare: the peak is carried on
+            assert update.peak_share == 1
+        floors.append((update.floor, update.ready))
+
+    if gpu == "1 x RTX 4090":  # one layout alone: else fewer replicas may be larger ones
+        assert floors == sorted(floors)

@@ -52,7 +52,9 @@ def plan_baremetal(
     rtt = plan_rtt([row for site in where.serving for row in site.visitors])
     timeouts = _timeouts(models, staffed)
     times = UpdateTimes(
-        timeouts.chain.drain_s, {model.plan.name: model.cold_start_s for model in models}
+        timeouts.chain.drain_s,
+        timeouts.chain.queue_s,
+        {model.plan.name: model.cold_start_s for model in models},
     )
     sites = [
         plan_site(index, one, where, times, spec, catalog, prices)

@@ -22,9 +22,11 @@ __all__ = ["PlannedSite", "UpdateTimes", "plan_site"]
 
 @dataclass(frozen=True)
 class UpdateTimes:
-    """How long a replica is away at most."""
+    """How long a replica is away at most, and requests wait for one."""
 
     drain_s: float
+    queue_s: float
+    """That requests wait at the gateway for a replica."""
     start_s: Mapping[str, float]
     """By model: process start to ready."""
 
@@ -110,7 +112,12 @@ def plan_site(
         *(
             decision
             for number, (one, how) in enumerate(zip(staffed.updates, updates, strict=True))
-            for decision in one.decisions(f"{at}.updates[{number}]", how, times.start_s[one.model])
+            for decision in one.decisions(
+                f"{at}.updates[{number}]",
+                how,
+                start_s=times.start_s[one.model],
+                queue_s=times.queue_s,
+            )
         ),
     ]
     return PlannedSite(plan, tuple(decisions))

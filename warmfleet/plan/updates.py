@@ -48,13 +48,17 @@ class Update:
             gap_s=0 if self.ready else replace_s,
         )
 
-    def decisions(self, at: str, plan: ModelUpdatePlan, start_s: float) -> tuple[Decision, ...]:
+    def decisions(
+        self, at: str, plan: ModelUpdatePlan, *, start_s: float, queue_s: float
+    ) -> tuple[Decision, ...]:
         """Return the reasons for the parts of its plan."""
-        inputs = {"start_s": start_s, "drain_s": round(plan.replace_s - start_s, 3)}
+        drain_s = round(plan.replace_s - start_s, 3)
+        inputs = {"start_s": start_s, "drain_s": drain_s, "queue_s": queue_s}
         gap = Choice(
             plan.gap_s,
-            f"the only replica drains, at most {inputs['drain_s']:g} s, and starts, {start_s:g} s; "
-            "requests wait at the gateway, and who has waited too long gets 503"
+            f"the only replica drains, {drain_s:g} s if its longest answer has just begun, and "
+            f"starts, {start_s:g} s; requests wait at the gateway for {queue_s:g} s at most, then "
+            "they are refused"
             if plan.gap_s
             else f"{plan.ready} of {self.replicas} serve all the time",
             inputs,
@@ -153,8 +157,9 @@ def _how(strategy: Strategy, room: Room, spare: int, replicas: int) -> str:
 def _floor(update: Update, plan: ModelUpdatePlan) -> Choice[int]:
     inputs = {"ready": plan.ready, "carry": update.carry}
     if plan.floor >= update.carry:
-        carry = f"{update.carry} replica{'s' if update.carry > 1 else ''}"
-        reason = f"{carry} carry the peak, each below its limit: never fewer serve"
+        many = update.carry > 1
+        carry = f"{update.carry} replicas carry" if many else "1 replica carries"
+        reason = f"{carry} the peak, {'each ' if many else ''}below its limit: never fewer serve"
     else:
         reason = (
             f"{plan.ready} serve while one is replaced, and the peak needs {update.carry}: update "
