@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warmfleet.catalog.lines import LinePrice
@@ -120,6 +120,7 @@ CALLERS = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(
     caller=CALLERS,
     field=st.sampled_from(["peak_qps", "prompt_tokens", "output_tokens"]),
@@ -150,6 +151,31 @@ def test_more_load_never_needs_less(servers, caller, field, factor, line) -> Non
     assert large.committed_mbps >= large.egress_mbps * CATALOG.peaks.headroom - 1e-6
 
 
+@settings(deadline=None)
+@given(
+    sizes=st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)).map(sorted),
+    field=st.sampled_from(["response", "request"]),
+    qps=st.floats(0.001, 500),
+)
+def test_larger_bodies_never_need_less(servers, sizes, field, qps) -> None:
+    caller = {"name": "web", "peak_qps": qps, "prompt_tokens": 9, "output_tokens": 9}
+    less, more = (
+        _planned(
+            servers.spec(
+                {"traffic.callers": [{**caller, "stream": False, field: f"{size} B"}]}
+                | {"network": {"line": "bgp"}}
+            ),
+            {},
+        ).plan
+        for size in sizes
+    )
+    assert less.committed_mbps <= more.committed_mbps
+    assert less.burst_mbps <= more.burst_mbps
+    # Each way of billing costs no less, and the least of them is taken.
+    assert (less.billing.monthly or 0) <= (more.billing.monthly or 0) + 1e-6
+
+
+@settings(deadline=None)
 @given(share=st.floats(0.01, 1))
 def test_a_site_with_a_share_of_the_load_needs_no_more_than_all(servers, share) -> None:
     spec = servers.spec({"traffic.callers.0.peak_qps": 2000})

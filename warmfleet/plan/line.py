@@ -133,11 +133,10 @@ def choose_line(
     asked = _asked(network, catalog)
     sold = _sold(region, users, catalog)
     if asked is not None and asked not in sold:
-        sold_ids = ", ".join(_id(lines) for lines in sold if len(lines) == 1)
-        msg = (
-            f"network.line: asked {_id(asked)}, which is not for users and servers like those of "
-            f"{region.id}; nearest: one of {sold_ids}"
-        )
+        single = ", ".join(_id(lines) for lines in sold if len(lines) == 1)
+        apart = all((line,) in sold for line in asked)
+        why = "not lines of single carriers" if apart else "not for users and servers like these"
+        msg = f"network.line: asked {_id(asked)} at {region.id}, {why}; nearest: one of {single}"
         raise PlanRefusedError(msg)
     reached = reaches(region, users, shares, catalog)
     weighed: list[Weighed] = []
