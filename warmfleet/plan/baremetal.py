@@ -1,6 +1,6 @@
 """Leased GPU servers: where, each model on its cards, what to rent or which servers to use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.plan.choice import Choice
@@ -19,7 +19,7 @@ from warmfleet.plan.promises import plan_slo
 from warmfleet.plan.site_reasons import explain_sites, plan_rtt
 from warmfleet.plan.site_rules import rules_of
 from warmfleet.plan.sites import choose_sites
-from warmfleet.plan.waiting import PlannedTimeouts, plan_timeouts
+from warmfleet.plan.waiting import LongestAnswer, PlannedTimeouts, plan_timeouts
 from warmfleet.resolve.facts import Facts
 from warmfleet.spec.models import FleetSpec
 from warmfleet.spec.placement import BaremetalPlacement
@@ -50,7 +50,7 @@ def plan_baremetal(
         for model in models_of(staffed)
     ]
     rtt = plan_rtt([row for site in where.serving for row in site.visitors])
-    timeouts = _timeouts(models, staffed)
+    timeouts = _timeouts(models, staffed, spec.timeouts.asked)
     times = UpdateTimes(
         timeouts.chain.drain_s,
         timeouts.chain.queue_s,
@@ -109,18 +109,28 @@ def _floor(spec: FleetSpec, staffed: Sequence[StaffedSite]) -> Choice[int]:
     return Choice(least[0], f"the least of any model at any site: {least[1]}", {"model": least[1]})
 
 
-def _timeouts(models: Sequence[PlannedModel], staffed: Sequence[StaffedSite]) -> PlannedTimeouts:
+def _timeouts(
+    models: Sequence[PlannedModel], staffed: Sequence[StaffedSite], asked: Mapping[str, float]
+) -> PlannedTimeouts:
     """All models share the path, so the slowest of them decides."""
     slowest = max(models, key=lambda model: model.slowest_generation_s)
+    others = max(
+        (model.slowest_generation_s for model in models if model is not slowest), default=0.0
+    )
     alone = [
         model.cold_start_s
         for index, model in enumerate(models)
         if any(site.staffing[index].replicas.value == 1 for site in staffed)
     ]
     return plan_timeouts(
-        slowest.slowest_generation_s,
-        speed="planned",
-        source=slowest.speed.source,
+        LongestAnswer(
+            at=f"models[{models.index(slowest)}]",
+            tokens=slowest.plan.limits.max_output_tokens,
+            seconds=lambda tokens: max(slowest.generation_s(tokens), others),
+            speed="planned",
+            source=slowest.speed.source,
+        ),
+        asked,
         budget_s=max(model.plan.warmup.budget_s for model in models),
         gap_s=max(alone) if alone else None,
     )

@@ -45,8 +45,17 @@ class PlannedModel:
     decisions: tuple[Decision, ...]
     speed: RooflineSpeed
     cold_start_s: float
-    slowest_generation_s: float
-    """The longest prompt and answer while every place is taken."""
+    context: int
+    places: int
+
+    @property
+    def slowest_generation_s(self) -> float:
+        """The longest prompt and answer while every place is taken."""
+        return self.generation_s(self.plan.limits.max_output_tokens)
+
+    def generation_s(self, tokens: int) -> float:
+        """Seconds of the longest prompt and an answer of so many tokens, every place taken."""
+        return self.speed.request_s(self.context - tokens, tokens, self.places)
 
 
 def plan_model(
@@ -124,7 +133,6 @@ def plan_model(
         warmup=warmup.plan,
         limits=plan_limits(wanted.spec, places),
     )
-    output = wanted.spec.max_output.tokens
     return PlannedModel(
         plan,
         tuple(
@@ -133,7 +141,8 @@ def plan_model(
         + tuple(_start_decisions(wanted.at, start, cold, warmup, places)),
         speed,
         cold.objective.seconds,
-        speed.request_s(wanted.spec.context.tokens - output, output, places),
+        wanted.spec.context.tokens,
+        places,
     )
 
 

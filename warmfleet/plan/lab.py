@@ -34,7 +34,7 @@ from warmfleet.plan.site_reasons import choose_region
 from warmfleet.plan.site_rules import rules_of
 from warmfleet.plan.sites import choose_sites
 from warmfleet.plan.speed import speed_of
-from warmfleet.plan.waiting import plan_timeouts
+from warmfleet.plan.waiting import LongestAnswer, plan_timeouts
 from warmfleet.plan.warmup import choose_probes, plan_warmup
 from warmfleet.resolve.facts import Facts
 from warmfleet.spec.models import FleetSpec, ModelSpec, UpdatesSpec
@@ -91,11 +91,16 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         noise=catalog.lab.probe_noise,
         budget_s=cold.budget.value,
     )
-    output = model.max_output.tokens
+    context = model.context.tokens
     timeouts = plan_timeouts(
-        speed.request_s(model.context.tokens - output, output, slots.value),
-        speed="measured",
-        source=speed.source,
+        LongestAnswer(
+            at="models[0]",
+            tokens=model.max_output.tokens,
+            seconds=lambda tokens: speed.request_s(context - tokens, tokens, slots.value),
+            speed="measured",
+            source=speed.source,
+        ),
+        spec.timeouts.asked,
         budget_s=cold.budget.value,
         gap_s=None if replicas.value > 1 else cold.objective.seconds,
     )

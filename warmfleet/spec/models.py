@@ -11,6 +11,7 @@ from warmfleet.spec.fields import Name, Positive, SpecModel, checked, disagree, 
 from warmfleet.spec.network import Encoding, NetworkSpec, Script
 from warmfleet.spec.placement import Placement
 from warmfleet.spec.sources import SourceSpec
+from warmfleet.spec.timeouts import TimeoutsSpec
 from warmfleet.spec.units import ByteSize, Duration, Percentage, Ratio, TokenCount
 from warmfleet.spec.users import UsersSource, users_agree
 
@@ -196,6 +197,10 @@ class FleetSpec(SpecModel):
         description="where the users are: a list, or a file in which they are counted"
     )
     slo: SloSpec = Field(default=SloSpec(), description="what the endpoint is held to")
+    timeouts: TimeoutsSpec = Field(
+        default=TimeoutsSpec(),
+        description="limits that something else dictates; the others follow from output and speed",
+    )
     network: NetworkSpec = Field(
         default=NetworkSpec(), description="the line between users and servers"
     )
