@@ -81,6 +81,16 @@ def test_what_is_wrong_is_one_line_with_the_nearest_that_works(
     assert said in line
 
 
+def test_a_card_on_which_the_engine_has_ended_is_named_by_no_remedy_and_noted(run) -> None:
+    small = run("size", "Llama-2-7b-chat-hf", "--gpu", "t4", "--context", "2048")
+    ended = run("size", "Llama-2-7b-chat-hf", "--gpu", "V100 PCIe 32GB")
+
+    # The V100 of 16 GB would hold it, and is the smallest card that does.
+    assert small.stderr.rstrip().endswith("or A10G (AWS) (24 GB)")
+    assert ended.exit_code == 0
+    assert "note: Volta (compute capability 7.0) ends with CUDA 12 and driver R580" in ended.stdout
+
+
 def test_an_engine_may_reserve_for_too_many_sequences(run) -> None:
     result = run("size", "gpt-oss-120b", "--gpu", "h100")
 

@@ -14,6 +14,7 @@ from warmfleet.sizing.fit import Fit
 from warmfleet.sizing.kv_cache import kv_bytes_per_token
 from warmfleet.sizing.precision import Precision
 from warmfleet.sizing.remedies import Question
+from warmfleet.sizing.software import unsupported
 from warmfleet.sizing.vllm_settings import vllm_memory
 
 __all__ = ["ENGINE_NAMES", "document", "print_size", "refusal", "settings_of"]
@@ -68,6 +69,8 @@ def print_size(console: Console, model: Model, question: Question, answer: Fit) 
             f"largest: {answer.largest_concurrency} requests of {answer.context} tokens, or "
             f"{answer.concurrency} of {answer.largest_context}"
         )
+    if (note := _software(question)) is not None:
+        console.print(f"note: {escape(note)}; the memory is that of an older version")
 
 
 def document(model: Model, question: Question, answer: Fit, nearest: list[str]) -> dict[str, Any]:
@@ -84,6 +87,7 @@ def document(model: Model, question: Question, answer: Fit, nearest: list[str]) 
         "headroom": answer.headroom,
         "missing": answer.missing,
         "nearest": nearest,
+        "note": _software(question),
         "sources": {
             "model": model.source,
             "gpu": question.layout.gpu.source,
@@ -104,6 +108,12 @@ def refusal(model: Model, question: Question, answer: Fit, nearest: list[str]) -
         )
     would = " or ".join(nearest) or "nothing in the catalog"
     return f"{model.id} in {question.precision.id}: {what}, {missing}; nearest: {would}"
+
+
+def _software(question: Question) -> str | None:
+    """Return why no engine that is kept up runs on the card; sizes are asked of older ones, too."""
+    gpu = question.layout.gpu
+    return unsupported(gpu, question.engine(gpu).engine)
 
 
 def _rows(question: Question, answer: Fit) -> list[tuple[str, int, str]]:

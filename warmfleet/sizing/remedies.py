@@ -11,6 +11,7 @@ from warmfleet.sizing.engine_memory import EngineMemory
 from warmfleet.sizing.fit import Fit, Layout, fit
 from warmfleet.sizing.precision import Precision, find_precision
 from warmfleet.sizing.quality import weight_bits
+from warmfleet.sizing.software import unsupported
 
 __all__ = ["Question", "divides", "other_formats", "remedies"]
 
@@ -132,7 +133,12 @@ def _more_cards(question: Question) -> Iterator[str]:
 
 def _larger_card(question: Question) -> Iterator[str]:
     layout = question.layout
-    larger = [gpu for gpu in gpus() if gpu.cuda_total_gib > layout.gpu.cuda_total_gib]
+    larger = [
+        gpu
+        for gpu in gpus()
+        if gpu.cuda_total_gib > layout.gpu.cuda_total_gib
+        and unsupported(gpu, question.engine(gpu).engine) is None
+    ]
     for gpu in sorted(larger, key=lambda gpu: gpu.cuda_total_gib):
         if _fits(replace(question, layout=replace(layout, gpu=gpu))):
             many = f"{layout.count} x " if layout.count > 1 else ""
