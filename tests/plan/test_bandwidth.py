@@ -183,3 +183,47 @@ def test_a_site_with_a_share_of_the_load_needs_no_more_than_all(servers, share) 
 
     assert part.committed_mbps <= whole.committed_mbps
     assert part.egress_mbps == pytest.approx(whole.egress_mbps * share, rel=1e-3, abs=1e-5)
+
+
+@settings(deadline=None)
+@given(
+    parts=st.tuples(*[st.integers(0, 50)] * 3).filter(any),
+    region=st.sampled_from(["guangzhou", "beijing", "chengdu"]),
+    dns=st.booleans(),
+    qps=st.floats(1, 3000),
+)
+def test_the_rule_holds_for_any_mix_of_carriers(servers, parts, region, dns, qps) -> None:
+    names = ["china-mobile", "china-telecom", "china-unicom"]
+    last = max(range(3), key=lambda index: parts[index])
+    shares = [part * 100 // sum(parts) for part in parts]
+    shares[last] += 100 - sum(shares)
+    mix = {name: share for name, share in zip(names, shares, strict=True) if share}
+    caller = {"name": "web", "peak_qps": qps, "prompt_tokens": 9, "output_tokens": 9}
+    spec = servers.spec(
+        {
+            "network": {
+                "carriers": {name: f"{share}%" for name, share in mix.items()},
+                "dns_by_carrier": dns,
+            },
+            "traffic.callers": [{**caller, "stream": False, "response": "20 KB"}],
+        }
+    )
+
+    options = _planned(spec, {"region": region}).plan.options
+
+    reach = {line.id: set(line.carriers) for line in CATALOG.lines}
+    able = [
+        option
+        for option in options
+        for lines in [option.line.split("+")]
+        if len(lines) == 1 or dns
+        if all(
+            share < 5 or any(name in reach[line] for line in lines) for name, share in mix.items()
+        )
+    ]
+    [taken] = [option for option in options if option.against is None]
+    best = min(option.rtt_ms for option in able)
+    # Times of the plan are rounded to a tenth.
+    assert taken in able
+    assert taken.rtt_ms <= best + 5.1
+    assert taken.monthly <= min(one.monthly for one in able if one.rtt_ms <= best + 4.9)
