@@ -105,6 +105,9 @@ def test_explain_of_nothing_names_the_nearest(run, project: Project) -> None:  #
         (["prod"], 2, "no environment 'prod'"),
         (["none.yaml"], 2, "no spec none.yaml"),
         (["test", "--write", "--check"], 2, "exclude each other"),
+        (["test", "--markdown", "--html", "p.html"], 2, "are forms of their own"),
+        (["test", "--json", "--html", "p.html"], 2, "are forms of their own"),
+        (["test", "--html", "none/p.html"], 1, "No such file or directory; needed a file"),
     ],
 )
 def test_what_cannot_be_planned(arguments, status, said, run, project: Project) -> None:  # noqa: ARG001
@@ -133,3 +136,12 @@ def test_a_wrong_spec_is_one_line_with_its_place(run, project: Project) -> None:
     assert result.exit_code == 2
     assert f"error: {spec}:7: models[0].contxt: unknown field; did you mean" in result.stderr
     assert json.loads(result.stdout)["error"]["code"] == "spec-invalid"
+
+
+def test_a_page_in_html_is_written_and_named(run, project: Project, tmp_path: Path) -> None:  # noqa: ARG001
+    path = tmp_path / "plan.html"
+
+    result = run("plan", "test", "--html", str(path))
+
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", f"wrote {path}\n")
+    assert path.read_text().startswith("<!DOCTYPE html>")

@@ -21,6 +21,7 @@ _READ_WHEN_ASKED = {
     "cold_start.yaml",
     "cold_start_anchors.yaml",
     "gpus.yaml",
+    "land.json",
     "llms.json",
     "load_rates.yaml",
     "prices.yaml",

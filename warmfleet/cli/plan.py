@@ -1,11 +1,12 @@
 """``warmfleet plan``."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from warmfleet.cli.options import DEFAULT_ENVIRONMENT, EnvironmentType, json_option
-from warmfleet.cli.output import print_json, result_console
+from warmfleet.cli.output import print_json, result_console, write_result
 from warmfleet.cli.plan_target import find_target, plan_target
 from warmfleet.project import Project
 
@@ -22,6 +23,12 @@ __all__ = ["plan"]
 @click.option("--explain", metavar="FIELD", help="Show one choice: its numbers and their source.")
 @click.option("--markdown", is_flag=True, help="Print a page for a pull request.")
 @click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a page with a map and all arithmetic.",
+)
+@click.option(
     "--refresh", is_flag=True, help="Ask hubs and logs again; else the lock's facts hold."
 )
 @json_option
@@ -31,6 +38,7 @@ def plan(
     check: bool,
     explain: str | None,
     markdown: bool,
+    html: Path | None,
     refresh: bool,
     as_json: bool,
 ) -> None:
@@ -43,8 +51,8 @@ def plan(
     if write and check:
         msg = "--write and --check exclude each other"
         raise click.UsageError(msg, click.get_current_context())
-    if markdown and (as_json or explain):
-        msg = "--markdown is a form of its own: leave out --json and --explain"
+    if (markdown or html) and (as_json or explain or (markdown and html)):
+        msg = "--markdown and --html are forms of their own: leave out --json and --explain"
         raise click.UsageError(msg, click.get_current_context())
     if refresh and check:
         msg = "--check compares with the lock's facts: leave out --refresh"
@@ -59,7 +67,12 @@ def plan(
         project, environment = _environment(project, environment, "--write")
         lock.write_lock(planned, project.plan_file(environment))
         click.echo(f"wrote {project.plan_file(environment)}", err=True)
-    if markdown:
+    if html is not None:
+        from warmfleet.catalog.load import load_catalog
+        from warmfleet.plan.html_page import render_html
+
+        write_result(render_html(planned, load_catalog()), html)
+    elif markdown:
         from warmfleet.plan.page import render_page
 
         click.echo(render_page(planned), nl=False)

@@ -2,13 +2,21 @@
 
 from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.models import FleetPlan
+from warmfleet.plan.notices import notices_of
 from warmfleet.plan.rendering import markdown_pages
+from warmfleet.plan.summary import summary_of
 
 __all__ = ["render_page"]
 
 
 def render_page(plan: FleetPlan | GpuFleetPlan) -> str:
     """Return the page; equal plans give equal pages."""
-    name = "plan.md.j2" if isinstance(plan, FleetPlan) else "gpu_plan.md.j2"
     timeouts = plan.timeouts.model_dump().items()
-    return markdown_pages().get_template(name).render(plan=plan, timeouts=timeouts)
+    if isinstance(plan, FleetPlan):
+        template = markdown_pages().get_template("plan.md.j2")
+        return template.render(plan=plan, timeouts=timeouts)
+    return (
+        markdown_pages()
+        .get_template("gpu_plan.md.j2")
+        .render(plan=plan, timeouts=timeouts, summary=summary_of(plan), notices=notices_of(plan))
+    )
