@@ -13,7 +13,9 @@ _SERVER_ERROR: Final = 500
 _OF_THE_REQUEST: Final = re.compile(
     r"Failed to parse |Invalid |Jinja Exception|Missing |Unknown |Unsupported "
     r"|(image|audio|video) input is not supported"
+    r"|This server does not support embeddings|Pooling type "
 )
+_TOO_LARGE: Final = re.compile(r"input \(\d+ tokens\) is too large")
 
 
 class ApiError(Exception):
@@ -26,6 +28,7 @@ class ApiError(Exception):
         code: stable word for programs.
         param: the request field at fault.
         retry_after_s: seconds for the Retry-After header.
+        retry: False where sending it again cannot help; OpenAI's client then does not.
     """
 
     def __init__(
@@ -37,6 +40,7 @@ class ApiError(Exception):
         code: str | None = None,
         param: str | None = None,
         retry_after_s: int | None = None,
+        retry: bool = True,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -45,6 +49,7 @@ class ApiError(Exception):
         self.code = code
         self.param = param
         self.retry_after_s = retry_after_s
+        self.retry = retry
 
     def body(self) -> bytes:
         """Return the JSON document."""
@@ -62,15 +67,17 @@ class ApiError(Exception):
 
     def headers(self) -> dict[str, str]:
         """Return the headers that belong to this error."""
-        return {} if self.retry_after_s is None else {"retry-after": str(self.retry_after_s)}
+        headers = {} if self.retry_after_s is None else {"retry-after": str(self.retry_after_s)}
+        return headers if self.retry else {**headers, "x-should-retry": "false"}
 
 
-def engine_error(status: int, body: bytes) -> ApiError:
+def engine_error(status: int, body: bytes, *, prompt: str = "messages") -> ApiError:
     """Map an engine's error answer, or error event, to ours.
 
     Args:
         status: the engine's HTTP status; an ``error.code`` that is a status wins over it.
         body: JSON in the engine's form, or anything at all from a broken engine.
+        prompt: the field with what the model reads.
     """
     error = _error_object(body)
     if error is None:
@@ -84,8 +91,8 @@ def engine_error(status: int, body: bytes) -> ApiError:
         status, code = code, None
     if _OF_THE_REQUEST.match(message):
         status = _BAD_REQUEST
-    if error.get("type") == "exceed_context_size_error":
-        return ApiError(400, message, param="messages", code="context_length_exceeded")
+    if error.get("type") == "exceed_context_size_error" or _TOO_LARGE.match(message):
+        return ApiError(400, message, param=prompt, code="context_length_exceeded")
     if _BAD_REQUEST <= status < _SERVER_ERROR:
         param = error.get("param")
         return ApiError(

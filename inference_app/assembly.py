@@ -1,32 +1,46 @@
 """Puts the chunks of a stream together into the completion that a non-streaming client reads."""
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
-__all__ = ["Assembly"]
+from inference_app.usage import UsageTally
+
+__all__ = ["Assembly", "ChatAssembly", "CompletionAssembly"]
 
 _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier")
 _JOINED = ("content", "refusal", "reasoning_content")
 
 
-class Assembly:
-    """Collects ``chat.completion.chunk`` objects; gives one ``chat.completion``."""
+class Assembly(ABC):
+    """Collects the chunks of one answer.
 
-    def __init__(self) -> None:
+    Args:
+        usage: counts its tokens beside.
+    """
+
+    kind: ClassVar[str]
+    """OpenAI's ``object`` of the whole answer."""
+
+    legacy: ClassVar[bool] = False
+    """Whether log probabilities have the older form."""
+
+    def __init__(self, usage: UsageTally) -> None:
+        self._usage = usage
         self._head: dict[str, Any] = {}
         self._choices: dict[int, dict[str, Any]] = {}
-        self.usage: dict[str, Any] | None = None
 
     def add(self, chunk: dict[str, Any]) -> None:
         """Add one chunk of the stream, in its order."""
         for key in _HEAD:
             if chunk.get(key) is not None:
                 self._head.setdefault(key, chunk[key])
-        if chunk.get("usage"):
-            self.usage = chunk["usage"]
+        self._usage.add(chunk)
         for part in chunk.get("choices") or []:
             index = int(part.get("index", 0))
-            choice = self._choices.setdefault(index, _empty_choice(index))
-            _add_delta(choice["message"], part.get("delta") or {})
+            if index not in self._choices:
+                self._choices[index] = {"index": index, **self._empty()}
+            choice = self._choices[index]
+            self._add_part(choice, part)
             _add_logprobs(choice, part.get("logprobs"))
             if part.get("finish_reason") is not None:
                 choice["finish_reason"] = part["finish_reason"]
@@ -42,55 +56,87 @@ class Assembly:
             msg = "the stream ended before the completion did"
             raise ValueError(msg)
         for choice in choices:
-            _close(choice["message"])
-        document = {**self._head, "object": "chat.completion", "choices": choices}
-        return document if self.usage is None else {**document, "usage": self.usage}
+            self._close(choice)
+        document = {**self._head, "object": self.kind, "choices": choices}
+        usage = self._usage.total()
+        return document if usage is None else {**document, "usage": usage}
+
+    @abstractmethod
+    def _empty(self) -> dict[str, Any]:
+        """Return a choice to which nothing was said yet."""
+
+    @abstractmethod
+    def _add_part(self, choice: dict[str, Any], part: dict[str, Any]) -> None:
+        """Add to a choice what a chunk says of it."""
+
+    def _close(self, choice: dict[str, Any]) -> None:  # noqa: B027 - nothing to do is common
+        """Bring a choice to which all was said into its final form."""
 
 
-def _empty_choice(index: int) -> dict[str, Any]:
-    return {
-        "index": index,
-        "message": {"role": "assistant", "content": None},
-        "logprobs": None,
-        "finish_reason": None,
-    }
+class ChatAssembly(Assembly):
+    """Collects ``chat.completion.chunk`` objects; gives one ``chat.completion``."""
+
+    kind = "chat.completion"
+
+    def _empty(self) -> dict[str, Any]:
+        return {
+            "message": {"role": "assistant", "content": None},
+            "logprobs": None,
+            "finish_reason": None,
+        }
+
+    def _add_part(self, choice: dict[str, Any], part: dict[str, Any]) -> None:
+        message, delta = choice["message"], part.get("delta") or {}
+        if delta.get("role"):
+            message["role"] = delta["role"]
+        for key in _JOINED:
+            if delta.get(key) is not None:
+                message[key] = (message.get(key) or "") + delta[key]
+        for call in delta.get("tool_calls") or []:
+            _add_call(message.setdefault("tool_calls", {}), call)
+
+    def _close(self, choice: dict[str, Any]) -> None:
+        message = choice["message"]
+        calls = message.get("tool_calls")
+        if isinstance(calls, dict):
+            message["tool_calls"] = [calls[index] for index in sorted(calls)]
+        elif calls is None and message["content"] is None and message.get("refusal") is None:
+            message["content"] = ""  # an answer that ended at once; null would say it is a call
 
 
-def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    if delta.get("role"):
-        message["role"] = delta["role"]
-    for key in _JOINED:
-        if delta.get(key) is not None:
-            message[key] = (message.get(key) or "") + delta[key]
-    for part in delta.get("tool_calls") or []:
-        calls = message.setdefault("tool_calls", {})
-        call = calls.setdefault(
-            int(part.get("index", 0)),
-            {"id": None, "type": "function", "function": {"name": "", "arguments": ""}},
-        )
-        if part.get("id"):
-            call["id"] = part["id"]
-        if part.get("type"):
-            call["type"] = part["type"]
-        function = part.get("function") or {}
-        call["function"]["name"] += function.get("name") or ""
-        call["function"]["arguments"] += function.get("arguments") or ""
+class CompletionAssembly(Assembly):
+    """Collects the chunks of a text completion, which have the form of the whole answer."""
+
+    kind = "text_completion"
+    legacy = True
+
+    def _empty(self) -> dict[str, Any]:
+        return {"text": "", "logprobs": None, "finish_reason": None}
+
+    def _add_part(self, choice: dict[str, Any], part: dict[str, Any]) -> None:
+        choice["text"] += part.get("text") or ""
+
+
+def _add_call(calls: dict[int, dict[str, Any]], part: dict[str, Any]) -> None:
+    call = calls.setdefault(
+        int(part.get("index", 0)),
+        {"id": None, "type": "function", "function": {"name": "", "arguments": ""}},
+    )
+    if part.get("id"):
+        call["id"] = part["id"]
+    if part.get("type"):
+        call["type"] = part["type"]
+    function = part.get("function") or {}
+    call["function"]["name"] += function.get("name") or ""
+    call["function"]["arguments"] += function.get("arguments") or ""
 
 
 def _add_logprobs(choice: dict[str, Any], logprobs: dict[str, Any] | None) -> None:
     if logprobs is None:
         return
     whole = choice["logprobs"] = choice["logprobs"] or {}
-    for key, tokens in logprobs.items():  # "content" and "refusal"
+    for key, tokens in logprobs.items():  # "content" and "refusal", or lists of the older form
         if tokens is None:
             whole.setdefault(key, None)
         else:
             whole[key] = (whole.get(key) or []) + tokens
-
-
-def _close(message: dict[str, Any]) -> None:
-    calls = message.get("tool_calls")
-    if isinstance(calls, dict):
-        message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    elif calls is None and message["content"] is None and message.get("refusal") is None:
-        message["content"] = ""  # an answer that ended at once; null would say that it is a call

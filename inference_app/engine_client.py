@@ -1,7 +1,9 @@
-"""The service's side of the connection to the engine: plain aiohttp, always streamed."""
+"""The service's side of connections to the engine: plain aiohttp, one for each request."""
 
+import asyncio
+import contextlib
+import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -11,6 +13,8 @@ import aiohttp
 __all__ = ["EngineClient", "EngineReply"]
 
 _CONNECT_S: Final = 5.0
+_ASK_S: Final = 5.0
+_OK: Final = 200
 _BASE: Final = "http://engine"  # any name: the connection goes to the socket
 _ERROR_BODY_BYTES: Final = 64 * 1024
 
@@ -25,6 +29,10 @@ class EngineReply:
     async def error_body(self) -> bytes:
         """Return the body of a short answer, cut at 64 KiB."""
         return await self._response.content.read(_ERROR_BODY_BYTES)
+
+    async def whole(self) -> bytes:
+        """Return the body of an answer that comes in one piece."""
+        return await self._response.read()
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Return the body as it arrives."""
@@ -66,15 +74,23 @@ class EngineClient:
         except (aiohttp.ClientError, OSError):
             return False
 
-    @asynccontextmanager
-    async def chat(self, body: bytes) -> AsyncIterator[EngineReply]:
-        """Send a chat completion; leaving the block early closes the connection.
+    @contextlib.asynccontextmanager
+    async def send(self, path: str, body: bytes) -> AsyncIterator[EngineReply]:
+        """Send a request; leaving the block early closes the connection.
 
         That close is the cancel signal: an engine stops a streamed generation on it.
         """
         async with self._session.post(
-            f"{_BASE}/v1/chat/completions",
+            f"{_BASE}{path}",
             data=body,
             headers={"content-type": "application/json"},
         ) as response:
             yield EngineReply(response)
+
+    async def ask(self, path: str, body: bytes) -> object:
+        """Return an engine's short answer, None where it gives none within five seconds."""
+        with contextlib.suppress(aiohttp.ClientError, OSError, TimeoutError, ValueError):
+            async with asyncio.timeout(_ASK_S), self.send(path, body) as reply:
+                if reply.status == _OK:
+                    return json.loads(await reply.whole())
+        return None

@@ -1,14 +1,15 @@
 """The data path of one request: engine to client, with its deadline, its cancel and its errors.
 
-A streaming client gets the engine's bytes, block by block; only blocks that hold the usage, the
-end or an error are looked into. A client that does not stream gets the same stream, assembled.
-Nothing is sent before the engine's first event, so that a proxy may still try another replica.
+A streaming client gets the engine's bytes (``relay``). A client that does not stream gets the same
+stream, assembled; what an engine answers in one piece gets through in one piece. Nothing is sent
+before the engine's first event, so that a proxy may still try another replica.
 """
 
 import asyncio
 import contextlib
 import json
 import logging
+import re
 import time
 from typing import Any, Final
 
@@ -16,42 +17,54 @@ import aiohttp
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from inference_app.admission import Admission, Ticket
+from inference_app.admission import Ticket
 from inference_app.api_errors import ApiError, engine_error
 from inference_app.assembly import Assembly
-from inference_app.chat_request import ChatRequest
-from inference_app.engine_client import EngineClient, EngineReply
-from inference_app.metrics import Outcome, ServiceMetrics
+from inference_app.data_path import DataPath
+from inference_app.engine_client import EngineReply
+from inference_app.generation_request import GenerationRequest
+from inference_app.legacy_logprobs import LegacyLogprobs
+from inference_app.metrics import Outcome
+from inference_app.relay import OPENAI_ERROR, Relay, chunk_of
 from inference_app.sse import DONE, EventBuffer, data_of, split_events
+from inference_app.usage import UsageTally
 
-__all__ = ["GenerationResponse"]
+__all__ = ["TIME_LIMIT_HEADER", "GenerationResponse"]
+
+TIME_LIMIT_HEADER: Final = "X-Request-Timeout"
+"""Seconds that a client allows its request, waiting included."""
 
 _logger = logging.getLogger(__name__)
 _OK: Final = 200
 _LAST_WORDS_S: Final = 1.0  # a client that does not read must not hold the slot
-_OPENAI_ERROR: Final = b'data: {"error"'
+_SERVER_ERROR: Final = 500
+_TOO_MANY: Final = 429
+_PROMPT_TOKENS: Final = re.compile(rb'"prompt_tokens":\s*(\d{1,15})')
 
 
 class GenerationResponse(Response):
-    """Runs one generation as an ASGI response and gives back the ticket in the end."""
+    """Runs one generation as an ASGI response and gives back the ticket in the end.
+
+    Args:
+        request: what is asked.
+        ticket: the right to be here.
+        work: what it goes through.
+        until: when its own time limit ends, on ``time.monotonic``; None without one.
+    """
 
     def __init__(
-        self,
-        request: ChatRequest,
-        ticket: Ticket,
-        *,
-        admission: Admission,
-        engine: EngineClient,
-        metrics: ServiceMetrics,
-        generation_s: float,
+        self, request: GenerationRequest, ticket: Ticket, work: DataPath, *, until: float | None
     ) -> None:
         super().__init__()
         self._request = request
         self._ticket = ticket
-        self._admission = admission
-        self._engine = engine
-        self._metrics = metrics
-        self._generation_s = generation_s
+        self._admission = work.admission
+        self._engine = work.engine
+        self._metrics = work.metrics
+        self._quarantine = work.quarantine
+        self._generation_s = work.settings.timeouts.generation_s
+        self._until = until
+        self._usage = UsageTally(request.choices)
         self._started = time.monotonic()
         self._first_event_s: float | None = None
         self._headers_sent = False
@@ -85,8 +98,9 @@ class GenerationResponse(Response):
                 return work.result()
             await _cancel(work)
             if self._ticket.cut.done():
-                await self._last_words(self._ticket.cut.result())
-                return Outcome.CUT
+                reason = self._ticket.cut.result()
+                await self._last_words(reason)
+                return Outcome.OVERLOADED if reason.status == _TOO_MANY else Outcome.CUT
             return Outcome.CANCELLED
         finally:
             await _cancel(gone)
@@ -94,44 +108,47 @@ class GenerationResponse(Response):
 
     async def _generate(self) -> Outcome:
         try:
-            # The clock starts with the slot: the timeout chain counts the wait for one apart.
-            async with (
-                self._admission.slot(),
-                asyncio.timeout(self._generation_s),
-                self._engine.chat(self._request.body) as reply,
-            ):
-                if reply.status != _OK:
-                    raise engine_error(reply.status, await reply.error_body())
-                if self._request.stream:
-                    await self._relay(reply)
-                else:
-                    await self._assemble(reply)
+            async with asyncio.timeout(self._left_s()) as own, self._admission.slot(self._ticket):
+                # This clock starts with the slot: the timeout chain counts the wait for one apart.
+                async with asyncio.timeout(self._generation_s):
+                    await self._ask_engine()
         except aiohttp.ClientError as error:  # first: its timeouts are TimeoutErrors too
             return await self._lose_engine(error)
         except TimeoutError:
-            await self._last_words(
-                ApiError(
-                    504,
-                    f"the generation took longer than {self._generation_s:g} s",
-                    kind="server_error",
-                    code="generation_timeout",
-                )
-            )
+            await self._last_words(_own_limit() if own.expired() else _too_long(self._generation_s))
             return Outcome.TIMED_OUT
         except OSError as error:
             return await self._lose_engine(error)
         except ApiError as error:
             await self._last_words(error)
-            return Outcome.ENGINE_FAILED if error.status >= 500 else Outcome.REFUSED
+            return Outcome.ENGINE_FAILED if error.status >= _SERVER_ERROR else Outcome.REFUSED
         return Outcome.COMPLETED
+
+    async def _ask_engine(self) -> None:
+        path, body = self._request.endpoint.path, self._request.body
+        with self._quarantine.inside(self._request.fingerprint):
+            async with self._engine.send(path, body) as reply:
+                if reply.status != _OK:
+                    field = self._request.endpoint.prompt
+                    raise engine_error(reply.status, await reply.error_body(), prompt=field)
+                if self._request.endpoint.assembly is None:
+                    await self._pass_on(reply)
+                elif self._request.stream:
+                    await self._relay(reply)
+                else:
+                    await self._assemble(reply, self._request.endpoint.assembly(self._usage))
+
+    def _left_s(self) -> float | None:
+        return None if self._until is None else max(self._until - time.monotonic(), 0.0)
 
     async def _lose_engine(self, error: Exception) -> Outcome:
         _logger.warning("event=engine_lost error=%s", type(error).__name__)
+        self._quarantine.lost(self._request.fingerprint)
         await self._last_words(_engine_lost())
         return Outcome.ENGINE_FAILED
 
     async def _relay(self, reply: EngineReply) -> None:
-        buffer = EventBuffer()
+        buffer, relay = EventBuffer(), Relay(self._request, self._usage)
         done = False
         async for chunk in reply.chunks():
             block = buffer.feed(chunk)
@@ -141,49 +158,17 @@ class GenerationResponse(Response):
             if not block:
                 continue
             self._note_first_event()
-            if b'"usage"' in block or DONE in block or _OPENAI_ERROR in block:
-                block, done = self._inspect(block)
+            block, done = relay.pass_on(block)
             if block:
                 await self._send_stream(block, more=not done)
             if done:
+                self._count_tokens()
                 return
         raise _engine_lost()
 
-    def _inspect(self, block: bytes) -> tuple[bytes, bool]:
-        """Act on what a block holds; return what the client gets, and whether the stream ends.
-
-        Raises:
-            ApiError: the engine reports an error in the stream.
-        """
-        kept = bytearray()
-        done = False
-        for event in split_events(block):
-            data = data_of(event)
-            if data == DONE:
-                done = True
-            elif data is not None and _OPENAI_ERROR in event:
-                raise engine_error(500, data)
-            elif data is not None and b'"usage"' in data:
-                event = self._take_usage(event, data)  # noqa: PLW2901
-            kept += event
-        return bytes(kept), done
-
-    def _take_usage(self, event: bytes, data: bytes) -> bytes:
-        chunk = _chunk(data)
-        usage = chunk.get("usage")
-        if not isinstance(usage, dict):
-            return event
-        self._metrics.tokens(usage)
-        if self._request.include_usage:
-            return event
-        # The gate asked for usage, the client did not: it must not see a chunk without choices.
-        if not chunk.get("choices"):
-            return b""
-        del chunk["usage"]
-        return b"data: " + json.dumps(chunk).encode() + b"\n\n"
-
-    async def _assemble(self, reply: EngineReply) -> None:
-        buffer, assembly = EventBuffer(), Assembly()
+    async def _assemble(self, reply: EngineReply, assembly: Assembly) -> None:
+        buffer = EventBuffer()
+        legacy = LegacyLogprobs() if self._request.legacy_logprobs else None
         async for chunk in reply.chunks():
             for event in split_events(buffer.feed(chunk)):
                 data = data_of(event)
@@ -193,9 +178,12 @@ class GenerationResponse(Response):
                 if data == DONE:
                     await self._send_completion(assembly)
                     return
-                if _OPENAI_ERROR in event:
+                if OPENAI_ERROR in event:
                     raise engine_error(500, data)
-                assembly.add(_chunk(data))
+                part = chunk_of(data)
+                if legacy is not None:
+                    legacy.rewrite(part)
+                assembly.add(part)
         raise _engine_lost()
 
     async def _send_completion(self, assembly: Assembly) -> None:
@@ -203,9 +191,20 @@ class GenerationResponse(Response):
             body = json.dumps(assembly.completion()).encode()
         except ValueError as error:
             raise _engine_lost() from error
-        if assembly.usage is not None:
-            self._metrics.tokens(assembly.usage)
+        self._count_tokens()
         await self._send_whole(200, body, {})
+
+    async def _pass_on(self, reply: EngineReply) -> None:
+        body = await reply.whole()
+        self._note_first_event()
+        self._usage.add({"usage": _usage_in(body)})
+        self._count_tokens()
+        await self._send_whole(200, body, {})
+
+    def _count_tokens(self) -> None:
+        usage = self._usage.total()
+        if usage is not None:
+            self._metrics.tokens(usage)
 
     async def _last_words(self, error: ApiError) -> None:
         with contextlib.suppress(TimeoutError):
@@ -254,14 +253,29 @@ async def _cancel(task: asyncio.Future[Any]) -> None:
         await task
 
 
-def _chunk(data: bytes) -> dict[str, Any]:
-    try:
-        chunk = json.loads(data)
-    except ValueError:
-        chunk = None
-    if not isinstance(chunk, dict):
-        raise engine_error(502, data)
-    return chunk
+def _usage_in(body: bytes) -> dict[str, int]:
+    # Vectors are long and are not read: one number beside them is wanted.
+    found = _PROMPT_TOKENS.search(body)
+    return {} if found is None else {"prompt_tokens": int(found[1])}
+
+
+def _own_limit() -> ApiError:
+    return ApiError(
+        504,
+        f"the request's own time limit ({TIME_LIMIT_HEADER}) ran out",
+        kind="server_error",
+        code="deadline_exceeded",
+        retry=False,
+    )
+
+
+def _too_long(limit_s: float) -> ApiError:
+    return ApiError(
+        504,
+        f"the generation took longer than {limit_s:g} s",
+        kind="server_error",
+        code="generation_timeout",
+    )
 
 
 def _engine_lost() -> ApiError:

@@ -5,34 +5,24 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from inference_app.admission import Admission
 from inference_app.api_errors import ApiError
-from inference_app.engine_client import EngineClient
+from inference_app.data_path import DataPath
 from inference_app.identity import IdentityMiddleware
 from inference_app.ledger import Ledger
 from inference_app.metrics import ServiceMetrics
-from inference_app.routes import admin, chat, models
+from inference_app.routes import admin, generate, models
 from inference_app.settings import ServiceSettings
 from inference_app.state import StateMachine
 
 __all__ = ["create_admin_app", "create_app"]
 
 
-def create_app(
-    settings: ServiceSettings,
-    engine: EngineClient,
-    *,
-    admission: Admission,
-    metrics: ServiceMetrics,
-    host: str,
-) -> FastAPI:
+def create_app(data_path: DataPath, *, host: str) -> FastAPI:
     """Build what clients talk to."""
     app = _bare_app()
-    app.state.settings = settings
-    app.state.engine = engine
-    app.state.admission = admission
-    app.state.metrics = metrics
-    app.include_router(chat.router)
+    app.state.settings = data_path.settings
+    app.state.data_path = data_path
+    app.include_router(generate.router)
     app.include_router(models.router)
     app.add_exception_handler(ApiError, _api_error)
     app.add_exception_handler(HTTPException, _http_error)

@@ -11,6 +11,7 @@ from typing import Final
 
 from inference_app.admission import Admission
 from inference_app.api_errors import ApiError
+from inference_app.data_path import DataPath
 from inference_app.engine_client import EngineClient
 from inference_app.engines.base import Progress
 from inference_app.engines.registry import launcher_for
@@ -19,8 +20,10 @@ from inference_app.errors import EngineError, InferenceAppError, WarmupFailedErr
 from inference_app.ledger import Ledger
 from inference_app.listener import Listener
 from inference_app.main import create_admin_app, create_app
+from inference_app.memory import MemoryGuard
 from inference_app.metrics import ServiceMetrics
 from inference_app.probe import Prober
+from inference_app.quarantine import Quarantine
 from inference_app.sd_notify import notify
 from inference_app.settings import ServiceSettings
 from inference_app.state import ReplicaState, StateMachine
@@ -51,7 +54,13 @@ class Service:
         self._started = started
         self._tls = None if settings.tls is None else server_context(settings.tls)
         self._machine = StateMachine()
-        self._admission = Admission(settings.limits.max_in_flight, settings.engine.slots)
+        self._admission = Admission(
+            settings.limits.max_in_flight,
+            settings.engine.slots,
+            per_key=settings.limits.max_in_flight_per_key,
+            short_of_memory=MemoryGuard(settings.limits.min_free_bytes),
+        )
+        self._quarantine = Quarantine(settings.state_dir / "quarantine.json")
         self._metrics = ServiceMetrics(self._machine, self._admission)
         self._stop = asyncio.Event()
         self._launcher = launcher_for(settings)
@@ -190,6 +199,7 @@ class Service:
         try:
             await asyncio.wait({died, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if died.done():
+                self._quarantine.engine_died(by_itself=not self._engine.killed)
                 raise EngineError(died.result())
         finally:
             for task in (died, stopping):
@@ -235,13 +245,8 @@ class Service:
     def _new_traffic(
         self, client: EngineClient, metrics: ServiceMetrics, *, tls: ssl.SSLContext | None
     ) -> Listener:
-        app = create_app(
-            self._settings,
-            client,
-            admission=self._admission,
-            metrics=metrics,
-            host=socket.gethostname(),
-        )
+        path = DataPath(self._settings, client, self._admission, self._quarantine, metrics)
+        app = create_app(path, host=socket.gethostname())
         return Listener(
             app,
             keep_alive_s=self._settings.timeouts.keep_alive_s,

@@ -125,6 +125,14 @@ class LimitSettings(_Settings):
     max_output_tokens: int = Field(gt=0, description="length of the longest answer")
     max_body_bytes: int = Field(default=4 * 1024 * 1024, gt=0)
     max_in_flight: int = Field(gt=0, description="more is answered 429 with Retry-After")
+    max_in_flight_per_key: int | None = Field(
+        default=None, gt=0, description="of one API key; none: what others leave"
+    )
+    min_free_bytes: int = Field(
+        default=128 * 1024 * 1024,
+        ge=0,
+        description="memory below which requests are answered 503; 0: never",
+    )
 
 
 class TimeoutSettings(_Settings):

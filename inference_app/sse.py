@@ -37,8 +37,12 @@ def split_events(block: bytes) -> Iterator[bytes]:
 
 
 def data_of(event: bytes) -> bytes | None:
-    """Return what an event carries; None for a comment (keep-alive) or an event without data."""
+    """Return what an event carries; None for a comment (keep-alive) or an event without data.
+
+    llama.cpp begins an answer to several prompts with ``data: null``.
+    """
     lines = [
         line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")
     ]
-    return b"\n".join(lines) if lines else None
+    data = b"\n".join(lines)
+    return None if not lines or data == b"null" else data

@@ -19,6 +19,7 @@ from inference_app.engines.child_output import report
 __all__ = ["FakeEngine", "FakeOptions"]
 
 _DEAD: Final = 70  # exit status of a death that was asked for
+_PROMPTS: Final = {"/v1/chat/completions", "/v1/completions"}
 _WORDS: Final = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet")
 
 
@@ -72,8 +73,16 @@ class FakeEngine:
                 await writer.wait_closed()
 
     async def _answer(self, path: str, body: bytes, reply: "_Reply") -> None:
-        if path == "/v1/chat/completions":
-            await self._chat(json.loads(body), reply)
+        if path in _PROMPTS:
+            await self._complete(path, json.loads(body), reply)
+        elif path == "/v1/chat/completions/input_tokens":
+            tokens = len(_prompt_of(json.loads(body)).split())
+            await reply.whole(200, {"input_tokens": tokens})
+        elif path == "/tokenize":
+            tokens = len(json.loads(body)["content"].split())
+            await reply.whole(200, {"tokens": [0] * tokens})
+        elif path == "/v1/embeddings":
+            await reply.whole(200, _embeddings(json.loads(body)["input"]))
         elif path == "/fake/stats":
             await reply.whole(200, self._stats)
         elif path == "/health":
@@ -81,8 +90,8 @@ class FakeEngine:
         else:
             await reply.whole(404, _error(404, f"no {path}", "not_found_error"))
 
-    async def _chat(self, fields: dict[str, Any], reply: "_Reply") -> None:
-        prompt = " ".join(str(message.get("content")) for message in fields["messages"])
+    async def _complete(self, path: str, fields: dict[str, Any], reply: "_Reply") -> None:
+        prompt = _prompt_of(fields)
         prompt_tokens = len(prompt.split())
         if prompt_tokens > self._context_tokens:
             reason = (
@@ -96,17 +105,23 @@ class FakeEngine:
             async with self._slots:
                 await self._compile(prompt_tokens)
                 await asyncio.sleep(self._options.first_token_s)
-                await self._generate(prompt, prompt_tokens, int(fields["max_tokens"]), reply)
+                chunks = _Chunks(reply, self._model, prompt, text=path == "/v1/completions")
+                if call := _call(fields):
+                    await chunks.delta(call)
+                    await chunks.end("tool_calls", prompt_tokens, 1)
+                    self._stats["completed"] += 1
+                else:
+                    length = int(fields["max_tokens"])
+                    await self._generate(prompt, prompt_tokens, length, chunks)
         except (asyncio.CancelledError, ConnectionError):
             self._stats["cancelled"] += 1
             raise
 
     async def _generate(
-        self, prompt: str, prompt_tokens: int, length: int, reply: "_Reply"
+        self, prompt: str, prompt_tokens: int, length: int, chunks: "_Chunks"
     ) -> None:
         fault = self._fault(prompt)
         pause_s = 1 / self._options.tokens_per_s if self._options.tokens_per_s else 0.0
-        chunks = _Chunks(reply, self._model, prompt)
         clock = asyncio.get_running_loop().time
         due = clock()  # of each token, so that what is late does not make the rest late
         for index, word in enumerate(_tokens(prompt, length)):
@@ -114,20 +129,13 @@ class FakeEngine:
                 if fault == "die":
                     os._exit(_DEAD)
                 error = _error(500, "a fault was asked for", "server_error")
-                await (reply.end(error) if index else reply.whole(500, error))
+                await chunks.fail(error)
                 return
             await chunks.delta({"content": word})
             self._stats["tokens"] += 1
             due += pause_s
             await asyncio.sleep(due - clock())
-        await chunks.delta({}, finish_reason="length")
-        usage = {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": length,
-            "total_tokens": prompt_tokens + length,
-        }
-        await chunks.send({"choices": [], "usage": usage})
-        await reply.end(None)
+        await chunks.end("length", prompt_tokens, length)
         self._stats["completed"] += 1
 
     async def _compile(self, prompt_tokens: int) -> None:
@@ -148,7 +156,7 @@ class _Reply:
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        self._streaming = False
+        self.streaming = False
 
     async def whole(self, status: int, document: object) -> None:
         body = json.dumps(document).encode()
@@ -157,8 +165,8 @@ class _Reply:
         await self._writer.drain()
 
     async def event(self, data: bytes) -> None:
-        if not self._streaming:
-            self._streaming = True
+        if not self.streaming:
+            self.streaming = True
             self._writer.write(_head(200, "text/event-stream", "transfer-encoding: chunked"))
         event = b"data: " + data + b"\n\n"
         self._writer.write(b"%x\r\n%s\r\n" % (len(event), event))
@@ -171,22 +179,37 @@ class _Reply:
 
 
 class _Chunks:
-    """Writes the chunks of one completion."""
+    """Writes the chunks of one completion: of a chat, or of a text."""
 
-    def __init__(self, reply: _Reply, model: str, prompt: str) -> None:
+    def __init__(self, reply: _Reply, model: str, prompt: str, *, text: bool) -> None:
         self._reply = reply
+        self._text = text
         self._head = {
             "id": f"chatcmpl-{hashlib.sha256(prompt.encode()).hexdigest()[:24]}",
-            "object": "chat.completion.chunk",
+            "object": "text_completion" if text else "chat.completion.chunk",
             "created": 0,
             "model": model,
         }
 
-    async def delta(self, delta: dict[str, str], finish_reason: str | None = None) -> None:
-        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
-        await self.send({"choices": [choice]})
+    async def delta(self, delta: dict[str, Any], finish_reason: str | None = None) -> None:
+        said = {"text": delta.get("content", "")} if self._text else {"delta": delta}
+        choice = {"index": 0, **said, "finish_reason": finish_reason}
+        await self._send({"choices": [choice]})
 
-    async def send(self, fields: dict[str, Any]) -> None:
+    async def end(self, finish_reason: str, prompt_tokens: int, tokens: int) -> None:
+        await self.delta({}, finish_reason)
+        usage = {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": tokens,
+            "total_tokens": prompt_tokens + tokens,
+        }
+        await self._send({"choices": [], "usage": usage})
+        await self._reply.end(None)
+
+    async def fail(self, error: object) -> None:
+        await (self._reply.end(error) if self._reply.streaming else self._reply.whole(500, error))
+
+    async def _send(self, fields: dict[str, Any]) -> None:
         await self._reply.event(json.dumps({**self._head, **fields}).encode())
 
 
@@ -215,6 +238,39 @@ async def _until_closed(reader: asyncio.StreamReader, work: Coroutine[Any, Any, 
 def _head(status: int, content_type: str, length: str) -> bytes:
     lines = [f"HTTP/1.1 {status} -", f"content-type: {content_type}", length, "connection: close"]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def _prompt_of(fields: dict[str, Any]) -> str:
+    if "messages" in fields:
+        return " ".join(str(message.get("content")) for message in fields["messages"])
+    prompt = fields["prompt"]
+    return " ".join(map(str, prompt)) if isinstance(prompt, list) else str(prompt)
+
+
+def _call(fields: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a call of the first tool where the request demands one."""
+    choice, tools = fields.get("tool_choice"), fields.get("tools")
+    if not tools or choice in ("auto", "none", None):
+        return None
+    function = tools[0]["function"]
+    names = (function.get("parameters") or {}).get("properties", {})
+    arguments = json.dumps(dict.fromkeys(names, _WORDS[0]))
+    called = {"name": function["name"], "arguments": arguments}
+    return {"tool_calls": [{"index": 0, "id": "call_0", "type": "function", "function": called}]}
+
+
+def _embeddings(texts: Any) -> dict[str, Any]:
+    several = texts if isinstance(texts, list) and not isinstance(texts[0], int) else [texts]
+    vectors = [hashlib.sha256(str(text).encode()).digest()[:8] for text in several]
+    tokens = sum(len(str(text).split()) for text in several)
+    return {
+        "object": "list",
+        "data": [
+            {"object": "embedding", "index": index, "embedding": [byte / 256 for byte in vector]}
+            for index, vector in enumerate(vectors)
+        ],
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
 
 
 def _tokens(prompt: str, length: int) -> list[str]:

@@ -4,6 +4,7 @@ A process of its own, because loading holds the interpreter's lock and an abort 
 the process: neither may touch the one that answers health checks.
 """
 
+import enum
 import json
 import signal
 import sys
@@ -78,11 +79,23 @@ def _parameters(arguments: dict[str, Any]) -> xllamacpp.CommonParams:
             msg = f"llama.cpp has no {name}"
             raise _OptionError(msg)
         try:
-            setattr(parameters, name, value)
+            setattr(parameters, name, _member(getattr(parameters, name), value))
         except (OverflowError, TypeError, ValueError) as error:
             msg = f"{name}: {error}"
             raise _OptionError(msg) from error
     return parameters
+
+
+def _member(current: object, value: object) -> object:
+    """Return the member of an enumeration that a word names, ``mean`` of pooling types."""
+    if isinstance(current, enum.Enum) and isinstance(value, str):
+        for member in type(current):
+            if member.name.lower().endswith(f"_{value.lower()}"):
+                return member
+        known = ", ".join(member.name.lower() for member in type(current))
+        msg = f"found {value!r}; needed the end of one of {known}"
+        raise ValueError(msg)
+    return value
 
 
 if __name__ == "__main__":

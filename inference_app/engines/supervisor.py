@@ -95,6 +95,12 @@ class EngineProcess:
         last = "; ".join(self._failures) or (self._lines[-1] if self._lines else "it said nothing")
         return f"the engine ended ({how}); its last line: {last}"
 
+    @property
+    def killed(self) -> bool:
+        """Whether the child was killed from outside: by an operator, or for want of memory."""
+        status = None if self._process is None else self._process.returncode
+        return status in {-signal.SIGKILL, -signal.SIGTERM}
+
     async def stop(self) -> None:
         """End the whole process group: TERM, a bounded wait, KILL. Its socket goes too."""
         if self._process is not None:

@@ -47,8 +47,10 @@ class FakeReplica:
     async def start(self) -> None:
         """Bind both ports; a port that was picked before is used again."""
         traffic = web.Application(client_max_size=16 * 1024 * 1024)
-        traffic.router.add_post("/v1/chat/completions", self._complete)
+        for path in ("/v1/chat/completions", "/v1/completions", "/v1/embeddings"):
+            traffic.router.add_post(path, self._complete)
         traffic.router.add_get("/v1/models", self._models)
+        traffic.router.add_get("/v1/models/{name}", self._models)
         admin = web.Application()
         admin.router.add_get("/readyz", self._readyz)
         self.port = await self._listen(traffic, self.port, self.tls)

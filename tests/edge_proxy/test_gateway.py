@@ -168,6 +168,63 @@ async def test_models_are_told_apart_by_the_body(
         assert (await response.json())["error"]["code"] == "model_required"
 
 
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/embeddings"])
+async def test_every_request_with_a_body_is_routed_by_it(
+    client: aiohttp.ClientSession, fleet: Fleet, path: str
+) -> None:
+    await fleet(FakeReplica("a", model="chat"), FakeReplica("b", model="code"))
+    for model, expected in (("chat", "a"), ("code", "b")):
+        async with client.post(path, json={"model": model}) as response:
+            assert response.headers["X-Warmfleet-Replica"] == expected
+    async with client.post(path, json={"model": "math"}) as response:
+        assert (await response.json())["error"]["code"] == "model_not_found"
+
+
+async def test_all_models_are_listed(client: aiohttp.ClientSession, fleet: Fleet) -> None:
+    replicas = await fleet(FakeReplica("a", model="chat"), FakeReplica("b", model="code"))
+    async with client.get("/v1/models") as response:
+        listed = await response.json()
+    assert listed["object"] == "list"
+    assert [entry["id"] for entry in listed["data"]] == ["chat", "code"]
+    assert {entry["object"] for entry in listed["data"]} == {"model"}
+    for model, replica in zip(("chat", "code"), replicas, strict=True):
+        asked = len(replica.headers)
+        async with client.get(f"/v1/models/{model}") as response:
+            assert response.status == 200
+        assert len(replica.headers) == asked + 1
+    async with client.get("/v1/models/math") as response:
+        assert response.status == 404
+        assert (await response.json())["error"]["code"] == "model_not_found"
+
+
+async def test_a_replica_learns_the_name_of_the_key_from_the_gateway_alone(
+    client: aiohttp.ClientSession, fleet: Fleet
+) -> None:
+    (replica,) = await fleet(FakeReplica("a"))
+    async with client.post(
+        "/v1/chat/completions", json={}, headers={"X-Warmfleet-Key": "other"}
+    ) as response:
+        assert response.status == 200
+    assert replica.headers[0].getall("X-Warmfleet-Key") == ["default"]
+
+
+async def test_the_wait_for_a_replica_counts_in_the_time_limit_of_a_request(
+    client: aiohttp.ClientSession, fleet: Fleet
+) -> None:
+    (replica,) = await fleet(FakeReplica("a"), cold=True)
+
+    async def warm_up() -> None:
+        await asyncio.sleep(0.5)
+        replica.ready = True
+
+    warming = asyncio.create_task(warm_up())
+    headers = {"X-Request-Timeout": "20"}
+    async with client.post("/v1/chat/completions", json={}, headers=headers) as response:
+        assert response.status == 200
+    await warming
+    assert 15 < float(replica.headers[0]["X-Request-Timeout"]) < 19.6
+
+
 async def test_http2_and_modern_tls_only(gateway: Gateway) -> None:
     context = gateway.tls()
     context.set_alpn_protocols(["h2", "http/1.1"])

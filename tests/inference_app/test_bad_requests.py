@@ -12,7 +12,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 
 from inference_app import http_protocol
-from inference_app.routes import chat
+from inference_app.routes import generate
 from tests.inference_app.bad_requests import bodies, post, refused
 from tests.inference_app.support import (
     LocalReplica,
@@ -161,7 +161,7 @@ async def _read_what_comes(reader: asyncio.StreamReader) -> bytes:
 @pytest.fixture
 async def impatient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalReplica]:
     monkeypatch.setattr(http_protocol, "_HEAD_S", 0.3)
-    monkeypatch.setattr(chat, "_BODY_S", 0.3)
+    monkeypatch.setattr(generate, "_BODY_S", 0.3)
     document = settings_document(tmp_path, tokens_per_s=0)
     document["timeouts"]["generation_s"] = 1.0
     document["limits"] |= {"max_output_tokens": 400_000, "max_in_flight": 1}

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import cast
 
 import aiohttp
@@ -12,12 +14,16 @@ from starlette.types import Message
 
 from inference_app.admission import Admission
 from inference_app.api_errors import ApiError
-from inference_app.chat_request import ChatRequest
+from inference_app.data_path import DataPath
+from inference_app.endpoints import CHAT
 from inference_app.engine_client import EngineClient
 from inference_app.generation import GenerationResponse
+from inference_app.generation_request import GenerationRequest
 from inference_app.metrics import ServiceMetrics
+from inference_app.quarantine import Quarantine
+from inference_app.settings import ServiceSettings
 from inference_app.state import StateMachine
-from tests.inference_app.support import events_of, text_of
+from tests.inference_app.support import events_of, settings_document, text_of
 
 
 def _event(content: str, **fields: object) -> bytes:
@@ -57,7 +63,7 @@ class _FakeEngineClient:
         self.left = asyncio.Event()
 
     @contextlib.asynccontextmanager
-    async def chat(self, _body: bytes) -> AsyncIterator[_FakeReply]:
+    async def send(self, _path: str, _body: bytes) -> AsyncIterator[_FakeReply]:
         self.asked = True
         try:
             yield self._reply
@@ -77,6 +83,7 @@ class _Call:
         status: int = 200,
         generation_s: float = 20.0,
         admission: Admission | None = None,
+        within_s: float | None = None,
     ) -> None:
         self.engine = _FakeEngineClient(status, chunks)
         self.admission = admission or Admission(1, 1)
@@ -86,13 +93,20 @@ class _Call:
         self.stuck: asyncio.Event | None = None
         metrics = ServiceMetrics(StateMachine(), self.admission)
         self._metrics = metrics
+        document = settings_document(Path("unused"))
+        document["timeouts"]["generation_s"] = generation_s
+        path = DataPath(
+            ServiceSettings.model_validate(document),
+            cast(EngineClient, self.engine),
+            self.admission,
+            Quarantine(Path("unused")),
+            metrics,
+        )
         response = GenerationResponse(
-            ChatRequest(b"{}", stream, include_usage),
+            GenerationRequest(CHAT, b"{}", stream, include_usage),
             self.admission.enter(),
-            admission=self.admission,
-            engine=cast(EngineClient, self.engine),
-            metrics=metrics,
-            generation_s=generation_s,
+            path,
+            until=None if within_s is None else time.monotonic() + within_s,
         )
         self.task = asyncio.ensure_future(response({"type": "http"}, self._receive, self._send))
 
@@ -260,11 +274,31 @@ async def test_requests_wait_for_a_slot_in_their_order() -> None:
     assert (admission.waiting, admission.in_flight) == (0, 0)
 
 
-async def test_a_full_admission_names_the_limit() -> None:
+@pytest.mark.parametrize("chunks", [[None], [_event("a"), None]])
+async def test_a_request_may_limit_its_own_time(chunks: list[bytes | Exception | None]) -> None:
+    call = await _Call(chunks, within_s=0.05).finish()
+    assert call.outcome() == "timed_out"
+    assert b'"code": "deadline_exceeded"' in call.body
+    if len(chunks) == 1:
+        assert call.status == 504
+        assert (b"x-should-retry", b"false") in call.sent[0]["headers"]
+
+
+async def test_the_time_limit_of_a_request_holds_while_it_waits() -> None:
     admission = Admission(2, 1)
-    tickets = [admission.enter(), admission.enter()]
-    with pytest.raises(ApiError, match="2 requests are in flight") as caught:
-        admission.enter()
-    assert (caught.value.status, caught.value.retry_after_s) == (429, 1)
-    admission.leave(tickets[0])
-    admission.enter()
+    first = _Call([_event("a"), None], admission=admission)
+    await asyncio.wait_for(first.spoke.wait(), 20)
+    second = _Call([_event("b")], admission=admission, within_s=0.05)
+    await asyncio.wait_for(second.task, 20)
+    assert (second.status, second.engine.asked) == (504, False)
+    assert (admission.in_flight, admission.waiting) == (1, 0)
+    first.gone.set()
+    await first.finish()
+
+
+async def test_who_is_pushed_out_is_told_as_an_overload() -> None:
+    call = _Call([None])
+    (ticket,) = call.admission._tickets
+    ticket.end(ApiError(429, "too many", code="overloaded", retry_after_s=3))
+    await call.finish()
+    assert (call.status, call.outcome()) == (429, "overloaded")

@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 
 from inference_app.errors import EngineError, ListenError, WarmupFailedError
-from inference_app.generation import GenerationResponse
 from inference_app.listener import Listener
+from inference_app.relay import Relay
 from inference_app.state import ReplicaState
 from tests.inference_app.support import (
     LocalReplica,
@@ -276,10 +276,10 @@ async def test_a_warm_up_that_cannot_end_in_time_fails_at_its_budget(tmp_path: P
 async def test_an_engine_that_answers_nonsense_fails_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def without_prompt_tokens(_self: GenerationResponse, _event: bytes, _data: bytes) -> bytes:
+    def without_prompt_tokens(_self: Relay, _event: bytes, _data: bytes) -> bytes:
         return b'data: {"choices": [], "usage": {"completion_tokens": 1}}\n\n'
 
-    monkeypatch.setattr(GenerationResponse, "_take_usage", without_prompt_tokens)
+    monkeypatch.setattr(Relay, "_rewritten", without_prompt_tokens)
     async with local_replica(settings_document(tmp_path), until=ReplicaState.FAILED) as replica:
         with pytest.raises(WarmupFailedError, match="a probe failed: KeyError: 'prompt_tokens'"):
             await replica.task

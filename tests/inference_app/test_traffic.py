@@ -261,6 +261,66 @@ async def test_a_client_that_goes_away_in_the_queue_costs_nothing(
     assert after["tokens"] - before["tokens"] == 2 * _SLOW
 
 
+async def test_a_prompt_that_is_too_long_is_told_before_it_waits(
+    replica: ReplicaProcess, session: aiohttp.ClientSession
+) -> None:
+    busy = [
+        asyncio.create_task(_read_all(session, replica, chat_body(max_tokens=_SLOW)))
+        for _ in range(3)
+    ]
+    await eventually(lambda: _in_flight(session, replica, 3), "no slot is free")
+    long = "word " * 600
+    for path, param, fields in (
+        ("chat/completions", "messages", {"messages": [{"role": "user", "content": long}]}),
+        ("completions", "prompt", {"prompt": long}),
+        ("completions", "prompt", {"prompt": ["short", long]}),
+        ("completions", "prompt", {"prompt": [7] * 600}),
+    ):
+        body = {"model": "chat", "max_tokens": 2, **fields}
+        async with session.post(f"{replica.base}/v1/{path}", json=body) as response:
+            assert response.status == 400
+            error = await _error(response)
+        assert (error["code"], error["param"]) == ("context_length_exceeded", param)
+        assert "600 tokens long" in error["message"]
+    assert not any(task.done() for task in busy)
+    await asyncio.gather(*busy)
+
+
+async def test_one_key_cannot_keep_another_out(
+    replica: ReplicaProcess, session: aiohttp.ClientSession
+) -> None:
+    async def ask(key: str) -> tuple[int, str | None]:
+        headers = {"X-Warmfleet-Key": key}
+        body = chat_body(max_tokens=_SLOW)
+        async with session.post(replica.chat_url, json=body, headers=headers) as response:
+            await response.read()
+            return response.status, response.headers.get("Retry-After")
+
+    greedy = [asyncio.create_task(ask("greedy")) for _ in range(4)]
+    await eventually(lambda: _in_flight(session, replica, 4), "the replica is full")
+    assert (await ask("modest"))[0] == 200
+    found = sorted(await asyncio.gather(*greedy))
+    assert [status for status, _ in found] == [200, 200, 200, 429]
+    assert int(found[-1][1] or 0) >= 1
+
+
+async def test_a_request_that_cannot_be_in_time_is_refused_at_once(
+    replica: ReplicaProcess, session: aiohttp.ClientSession
+) -> None:
+    body = chat_body(max_tokens=_SLOW)
+    await _read_all(session, replica, body)  # how long one takes is known now
+    busy = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(3)]
+    await eventually(lambda: _in_flight(session, replica, 3), "no slot is free")
+    headers = {"X-Request-Timeout": "0.05"}
+    async with session.post(replica.chat_url, json=body, headers=headers) as response:
+        assert response.status == 429
+        assert (await _error(response))["code"] == "deadline_unreachable"
+    await asyncio.gather(*busy)
+    async with session.post(replica.chat_url, json=body, headers=headers) as response:
+        assert response.status == 504
+        assert (await _error(response))["code"] == "deadline_exceeded"
+
+
 async def test_metrics_count_what_happened(
     replica: ReplicaProcess, session: aiohttp.ClientSession
 ) -> None:

@@ -1,4 +1,6 @@
 -- What a request passes before a replica sees it: key, body, model, readiness.
+local cjson = require "cjson.safe"
+
 local errors = require "warmfleet.errors"
 local keys = require "warmfleet.keys"
 local membership = require "warmfleet.membership"
@@ -29,12 +31,34 @@ local function is_readable()
     return ngx.req.http_version() < 2 or ngx.var.http_content_length ~= nil
 end
 
+-- A replica knows its own model alone. Where there are several, the list is made here.
+local function list_models()
+    local listed = {}
+    for index, name in ipairs(membership.models()) do
+        listed[index] = { id = name, object = "model", created = 0, owned_by = "warmfleet" }
+    end
+    ngx.header["Content-Type"] = "application/json"
+    ngx.print(cjson.encode({ object = "list", data = listed }))
+    return ngx.exit(ngx.HTTP_OK)
+end
+
+-- What is left of a request's own time limit when it has waited here.
+local function shorten_limit(waited_s)
+    local limit_s = tonumber(ngx.var.http_x_request_timeout)
+    if limit_s and waited_s > 0 then
+        ngx.req.set_header("X-Request-Timeout", string.format("%.3f", math.max(limit_s - waited_s, 0.001)))
+    end
+end
+
 function _M.check()
     local key_name = keys.name_of(ngx.var.http_authorization)
     if not key_name then
         return errors.send(401)
     end
     ngx.var.warmfleet_key = key_name
+    if ngx.var.uri == "/v1/models" and ngx.req.get_method() == "GET" and #membership.models() > 1 then
+        return list_models()
+    end
     if ngx.req.get_method() == "POST" then
         if is_readable() then
             ngx.req.read_body()
@@ -50,10 +74,12 @@ function _M.check()
     local arrived = ngx.now()
     local ok
     ok, problem = queue.wait(model)
-    ngx.var.warmfleet_queue_time = string.format("%.3f", ngx.now() - arrived)
+    local waited_s = ngx.now() - arrived
+    ngx.var.warmfleet_queue_time = string.format("%.3f", waited_s)
     if not ok then
         return refuse(problem)
     end
+    shorten_limit(waited_s)
     ngx.var.warmfleet_proxied = "1"
 end
 

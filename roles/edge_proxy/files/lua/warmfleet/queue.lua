@@ -18,7 +18,8 @@ function _M.wait(model)
     if state:incr("queued", 1, 0) > settings.queue_size then
         return nil, "full"
     end
-    local deadline = ngx.now() + settings.queue_timeout_s
+    local own_limit_s = tonumber(ngx.var.http_x_request_timeout) or math.huge
+    local deadline = ngx.now() + math.min(settings.queue_timeout_s, own_limit_s)
     while ngx.now() < deadline do
         ngx.sleep(POLL_S)
         if readiness.any(model) then

@@ -20,11 +20,23 @@ local function body()
     return data
 end
 
+-- The model that a path asks about, with nothing to read from a body.
+local function named_in_path()
+    local name = ngx.var.uri:match("^/v1/models/(.+)$")
+    if name and #membership.replicas(name) == 0 then
+        return nil, "unknown_model"
+    end
+    return name
+end
+
 -- Returns the model (nil: any replica will do), or nil and the name of what is wrong.
 -- The body has been read. With one model there is nothing to choose, so nothing is parsed.
 function _M.model()
-    if #membership.models() == 1 or ngx.req.get_method() ~= "POST" then
+    if #membership.models() == 1 then
         return nil
+    end
+    if ngx.req.get_method() ~= "POST" then
+        return named_in_path()
     end
     local decoded = cjson.decode(body())
     if type(decoded) ~= "table" or type(decoded.model) ~= "string" then

@@ -6,19 +6,20 @@ from typing import Any
 import pytest
 
 from inference_app.api_errors import ApiError
-from inference_app.chat_request import ChatRequest
+from inference_app.endpoints import CHAT
+from inference_app.generation_request import GenerationRequest
 from inference_app.settings import LimitSettings
 
 _LIMITS = LimitSettings(max_output_tokens=64, max_in_flight=2)
 _MESSAGES = [{"role": "user", "content": "hello"}]
 
 
-def _parse(**fields: object) -> ChatRequest:
+def _parse(**fields: object) -> GenerationRequest:
     raw = json.dumps({"model": "chat", "messages": _MESSAGES, **fields}).encode()
-    return ChatRequest.parse(raw, model="chat", limits=_LIMITS)
+    return GenerationRequest.parse(raw, CHAT, model="chat", limits=_LIMITS)
 
 
-def _sent(request: ChatRequest) -> dict[str, Any]:
+def _sent(request: GenerationRequest) -> dict[str, Any]:
     body = json.loads(request.body)
     assert isinstance(body, dict)
     return body
@@ -115,5 +116,5 @@ def test_refusals_name_the_field(fields: dict[str, Any], status: int, param: str
 )
 def test_what_is_not_an_object_is_refused(raw: bytes) -> None:
     with pytest.raises(ApiError) as caught:
-        ChatRequest.parse(raw, model="chat", limits=_LIMITS)
+        GenerationRequest.parse(raw, CHAT, model="chat", limits=_LIMITS)
     assert (caught.value.status, caught.value.code) == (400, "invalid_json")

@@ -1,0 +1,102 @@
+"""The engine's slots, shared fairly between API keys."""
+
+import asyncio
+import contextlib
+from collections import Counter, OrderedDict, deque
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+__all__ = ["FairSlots"]
+
+_Owner = TypeVar("_Owner")
+
+
+@dataclass(eq=False)
+class _Waiter(Generic[_Owner]):
+    owner: _Owner
+    number: int
+    granted: asyncio.Future[None] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+class FairSlots(Generic[_Owner]):
+    """Gives a free slot to the key that holds fewest; among equals who came first goes first.
+
+    So one key alone has all slots, and a key with a thousand requests waiting delays another's
+    first request by one generation at most.
+
+    Args:
+        count: of the slots.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._held: Counter[str] = Counter()
+        self._waiting: OrderedDict[str, deque[_Waiter[_Owner]]] = OrderedDict()
+        self._arrivals = 0
+
+    @property
+    def free(self) -> int:
+        """Slots that nobody holds."""
+        return self._free
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait for one."""
+        return sum(map(len, self._waiting.values()))
+
+    def waiting_of(self, key: str) -> int:
+        """Requests of one key that wait."""
+        return len(self._waiting.get(key, ()))
+
+    def give_up_newest(self, key: str) -> _Owner:
+        """Take the end of a key's line out; return whose place that was. He must stop waiting."""
+        waiter = self._waiting[key][-1]
+        self._forget(key, waiter)
+        return waiter.owner
+
+    async def acquire(self, key: str, owner: _Owner) -> None:
+        """Take a slot, waiting for one if need be; cancelling gives up the place."""
+        if self._free and not self._waiting:
+            self._take(key)
+            return
+        self._arrivals += 1
+        waiter = _Waiter(owner, self._arrivals)
+        self._waiting.setdefault(key, deque()).append(waiter)
+        try:
+            await waiter.granted
+        except asyncio.CancelledError:
+            if waiter.granted.done() and not waiter.granted.cancelled():
+                self.release(key)  # it was given the slot and cancelled at once
+            else:
+                self._forget(key, waiter)
+            raise
+
+    def release(self, key: str) -> None:
+        """Give a slot back; the next one gets it at once."""
+        self._free += 1
+        self._held[key] -= 1
+        if not self._held[key]:
+            del self._held[key]
+        while self._free and self._waiting:
+            self._grant()
+
+    def _grant(self) -> None:
+        key = min(self._waiting, key=lambda name: (self._held[name], self._waiting[name][0].number))
+        waiter = self._waiting[key][0]
+        self._forget(key, waiter)
+        if not waiter.granted.cancelled():  # its task was, and has not run since
+            self._take(key)
+            waiter.granted.set_result(None)
+
+    def _take(self, key: str) -> None:
+        self._free -= 1
+        self._held[key] += 1
+
+    def _forget(self, key: str, waiter: _Waiter[_Owner]) -> None:
+        line = self._waiting.get(key, deque())
+        with contextlib.suppress(ValueError):  # it was given up before
+            line.remove(waiter)
+        if not line:
+            self._waiting.pop(key, None)

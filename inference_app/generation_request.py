@@ -1,0 +1,97 @@
+"""What the gate must know of a request for the engine, and what it sends on."""
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
+
+from inference_app.api_errors import ApiError
+from inference_app.endpoints import Endpoint
+from inference_app.request_body import read_fields, write_fields
+from inference_app.settings import LimitSettings
+
+__all__ = ["GenerationRequest"]
+
+_MOST_ANSWERS: Final = 32  # of one request: prompts times choices; each takes room in the engine
+# The last is llama.cpp's own name, which would get round the limit of the others.
+_LENGTH_FIELDS: Final = ("max_completion_tokens", "max_tokens", "n_predict")
+
+
+@dataclass(frozen=True)
+class GenerationRequest:
+    """One admitted request.
+
+    Attributes:
+        endpoint: what kind it is.
+        body: JSON for the engine; of a generation always streamed, with usage and a length.
+        stream: whether the client reads a stream.
+        include_usage: whether that stream carries the usage chunk.
+        legacy_logprobs: whether log probabilities have the form of text completions.
+        choices: answers to each prompt.
+    """
+
+    endpoint: Endpoint
+    body: bytes
+    stream: bool = False
+    include_usage: bool = False
+    legacy_logprobs: bool = False
+    choices: int = 1
+
+    @classmethod
+    def parse(cls, raw: bytes, endpoint: Endpoint, *, model: str, limits: LimitSettings) -> Self:
+        """Check the fields that the gate acts on; the engine checks the rest.
+
+        Raises:
+            ApiError: 400 or 404 in OpenAI's form, naming the field.
+        """
+        fields = read_fields(raw, model=model, form=endpoint.form)
+        if endpoint.assembly is None:
+            return cls(endpoint, write_fields(fields))
+        choices = fields.get("n") or 1
+        _check_answers(fields.get(endpoint.prompt), choices)
+        stream, options = fields.get("stream") is True, fields.get("stream_options") or {}
+        length = _length(fields, limits.max_output_tokens)
+        for field in _LENGTH_FIELDS:
+            fields.pop(field, None)
+        fields["max_tokens"] = length
+        fields["stream"] = True
+        fields["stream_options"] = {**options, "include_usage": True}
+        return cls(
+            endpoint,
+            write_fields(fields),
+            stream=stream,
+            include_usage=stream and options.get("include_usage") is True,
+            legacy_logprobs=endpoint.assembly.legacy and fields.get("logprobs") is not None,
+            choices=choices,
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Tells this request from others, and says nothing of its text."""
+        return hashlib.sha256(self.endpoint.path.encode() + b"\n" + self.body).hexdigest()
+
+
+def _check_answers(prompt: object, choices: int) -> None:
+    several = isinstance(prompt, list) and isinstance(prompt[0], str | list)
+    prompts = len(prompt) if several and isinstance(prompt, list) else 1
+    if prompts * choices > _MOST_ANSWERS:
+        raise ApiError(
+            400,
+            f"found {prompts} prompts with {choices} choices each; at most {_MOST_ANSWERS} answers "
+            "a request",
+            param="prompt" if prompts > 1 else "n",
+        )
+
+
+def _length(fields: dict[str, Any], limit: int) -> int:
+    lengths = []
+    for name in _LENGTH_FIELDS:
+        value = fields.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ApiError(400, f"{name} must be a whole number above 0", param=name)
+        if value > limit:
+            raise ApiError(400, f"{name} is {value}; at most {limit} here", param=name)
+        lengths.append(value)
+    return min(lengths, default=limit)
