@@ -10,7 +10,6 @@ and clients that stop reading in front of an engine that does not.
 
 import asyncio
 import contextlib
-import os
 import sys
 import tempfile
 import threading
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from _figures import Figure, command, figure, percentile, progress
+from _process import Process
 from _service import REPLICA, Running, fake_settings, running
 from _streams import Client, Sample, chat_body
 
@@ -27,30 +27,12 @@ from warmfleet.project import Project
 from warmfleet.stack.credentials import Credentials
 
 _LIMITS_S = (100, 720)
-_TICKS = os.sysconf("SC_CLK_TCK")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-_MIB = 1024 * 1024
 _WORDS = 20
 
 _FAST_STREAMS, _EVENTS_PER_S, _GOAL_CORES = 100, 5000.0, 1.0
 _SLOW_STREAMS, _SLOW_TOKENS_PER_S, _ARRIVALS_PER_S = 1000, 1.0, 50.0
 _GOAL_SLOW_MIB, _GOAL_ADMIN_MS = 256.0, 100.0
 _STALLED, _STALLED_TOKENS, _GOAL_STALLED_MIB = 50, 4000, 1.0
-
-
-@dataclass(frozen=True)
-class _Process:
-    """What the kernel counts of one process."""
-
-    pid: int
-
-    def cpu_s(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS
-
-    def resident_mib(self) -> float:
-        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        return pages * _PAGE / _MIB
 
 
 @dataclass
@@ -82,7 +64,7 @@ class _Watch:
             raise RuntimeError(msg)
 
     def _run(self) -> None:
-        process = _Process(self.service.pid)
+        process = Process(self.service.pid)
         while not self._end.wait(0.05):
             began = time.perf_counter()
             try:
@@ -154,7 +136,7 @@ def _fast(credentials: Credentials, *, seconds: int, runs: int) -> list[Figure]:
 
 async def _relay(service: Running, body: bytes) -> tuple[float, float]:
     """Return the events a second and the cores of the service while all streams run."""
-    process = _Process(service.pid)
+    process = Process(service.pid)
     async with contextlib.AsyncExitStack() as stack:
         clients = [
             await stack.enter_async_context(Client(service.traffic)) for _ in range(_FAST_STREAMS)
@@ -172,7 +154,7 @@ def _slow(credentials: Credentials, *, streams: int, seconds: int, runs: int) ->
     for number in range(runs):
         progress(f"{streams} slow streams, run {number + 1} of {runs}")
         with running(settings, credentials) as service:
-            before = _Process(service.pid).resident_mib()
+            before = Process(service.pid).resident_mib()
             watch = _Watch(service)
             with watch.on():
                 asyncio.run(_trickle(service, streams, body))
@@ -213,7 +195,7 @@ def _stalled(credentials: Credentials, *, runs: int) -> list[Figure]:
 
 
 async def _stall(service: Running, body: bytes) -> float:
-    process = _Process(service.pid)
+    process = Process(service.pid)
     before = process.resident_mib()
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(_STALLED):

@@ -145,13 +145,14 @@ class Admission:
     def _make_room(self, key: str) -> bool:
         largest = max(self._of_key, key=self._of_key_that_waits, default=key)
         # One less there and one more here must not turn the tables.
-        if self._of_key_that_waits(largest) < self._of_key[key] + 2:
-            return False
-        refusal = self._full()
-        victim = self._slots.give_up_newest(largest)
-        victim.end(refusal)
-        self.leave(victim)
-        return True
+        while self._of_key_that_waits(largest) >= self._of_key[key] + 2:
+            refusal = self._full()
+            victim = self._slots.give_up_newest(largest)
+            if victim in self._tickets:  # else it left, and its end has not come to the line yet
+                victim.end(refusal)
+                self.leave(victim)
+                return True
+        return False
 
     def _of_key_that_waits(self, key: str) -> int:
         return self._of_key[key] if self._slots.waiting_of(key) else 0

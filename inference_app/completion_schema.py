@@ -9,8 +9,7 @@ from inference_app.request_fields import SamplingFields, TextFormat
 __all__ = ["CompletionFields", "Prompts"]
 
 _Some = Field(min_length=1, fail_fast=True)
-_Token = Annotated[int, Field(ge=0)]
-_Tokens = Annotated[list[_Token], _Some]
+_Tokens = Annotated[list[int], _Some]
 _Texts = Annotated[list[str], _Some]
 Prompts = str | _Texts | _Tokens | Annotated[list[_Tokens], _Some]
 """One text, several texts, one text as its tokens, or several. The first mistake is enough: a body

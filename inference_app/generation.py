@@ -22,6 +22,7 @@ from inference_app.api_errors import ApiError, engine_error
 from inference_app.assembly import Assembly
 from inference_app.data_path import DataPath
 from inference_app.engine_client import EngineReply
+from inference_app.gate_headers import TIME_LIMIT_HEADER
 from inference_app.generation_request import GenerationRequest
 from inference_app.legacy_logprobs import LegacyLogprobs
 from inference_app.metrics import Outcome
@@ -29,10 +30,7 @@ from inference_app.relay import OPENAI_ERROR, Relay, chunk_of
 from inference_app.sse import DONE, EventBuffer, data_of, split_events
 from inference_app.usage import UsageTally
 
-__all__ = ["TIME_LIMIT_HEADER", "GenerationResponse"]
-
-TIME_LIMIT_HEADER: Final = "X-Request-Timeout"
-"""Seconds that a client allows its request, waiting included."""
+__all__ = ["GenerationResponse"]
 
 _logger = logging.getLogger(__name__)
 _OK: Final = 200
@@ -67,6 +65,7 @@ class GenerationResponse(Response):
         self._usage = UsageTally(request.choices)
         self._started = time.monotonic()
         self._first_event_s: float | None = None
+        self._events = 0  # each is about a token
         self._headers_sent = False
         self._send: Send
 
@@ -79,6 +78,8 @@ class GenerationResponse(Response):
             self._admission.leave(self._ticket)
         seconds = time.monotonic() - self._started
         self._metrics.request_ended(outcome, seconds)
+        if outcome is not Outcome.COMPLETED:
+            self._metrics.wasted(self._events)
         _logger.info(
             "event=request id=%s outcome=%s stream=%s first_event_s=%s total_s=%.3f",
             scope.get("warmfleet.request_id", "-"),
@@ -158,6 +159,7 @@ class GenerationResponse(Response):
             if not block:
                 continue
             self._note_first_event()
+            self._events += block.count(b"\n\n")
             block, done = relay.pass_on(block)
             if block:
                 await self._send_stream(block, more=not done)
@@ -175,6 +177,7 @@ class GenerationResponse(Response):
                 if data is None:
                     continue
                 self._note_first_event()
+                self._events += 1
                 if data == DONE:
                     await self._send_completion(assembly)
                     return

@@ -72,6 +72,12 @@ class ServiceMetrics:
             "Tokens generated for completed requests",
             registry=self._registry,
         )
+        self._wasted_tokens = Counter(
+            f"{_PREFIX}_wasted_tokens",
+            "Tokens, about, generated for requests that did not complete: the client left, or the "
+            "time ran out",
+            registry=self._registry,
+        )
         self._cold_start = Gauge(
             f"{_PREFIX}_cold_start_seconds",
             "Seconds of this start by phase",
@@ -111,6 +117,10 @@ class ServiceMetrics:
             self._prompt_tokens.inc(prompt)
         if isinstance(output, int):
             self._output_tokens.inc(output)
+
+    def wasted(self, tokens: int) -> None:
+        """Count tokens that nobody has a use for."""
+        self._wasted_tokens.inc(tokens)
 
     def cold_start(self, durations: Mapping[str, float]) -> None:
         """Publish the seconds of each phase of this start."""

@@ -35,8 +35,10 @@ def problems(error: ValidationError, model: type[BaseModel], value: Any) -> dict
             sentence = _sentence(model, where, detail)
             # Pydantic tries each form of a union: one sentence names them all.
             begun, _, other = sentence.partition(_NEEDED)
-            if other and said.get(where, "").startswith(begun + _NEEDED):
-                said[where] += f" or {other}"
+            known = said.get(where, "")
+            if other and known.startswith(begun + _NEEDED):
+                named = known.removeprefix(begun + _NEEDED).split(" or ")
+                said[where] += "" if other in named else f" or {other}"
             else:
                 said.setdefault(where, sentence)
     # A value that one form of a union takes, but for something inside, is not wrong as a whole.

@@ -13,14 +13,12 @@ from inference_app.api_errors import ApiError
 from inference_app.context_check import check_context
 from inference_app.data_path import DataPath
 from inference_app.endpoints import ENDPOINTS, Endpoint
-from inference_app.generation import TIME_LIMIT_HEADER, GenerationResponse
+from inference_app.gate_headers import KEY_HEADER, TIME_LIMIT_HEADER
+from inference_app.generation import GenerationResponse
 from inference_app.generation_request import GenerationRequest
 from inference_app.metrics import Outcome
 
-__all__ = ["KEY_HEADER", "router"]
-
-KEY_HEADER: Final = "X-Warmfleet-Key"
-"""Name of the API key, from the gateway, which lets no client write it."""
+__all__ = ["router"]
 
 router = APIRouter()
 _TOO_MANY: Final = 429

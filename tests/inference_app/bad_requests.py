@@ -1,4 +1,4 @@
-"""Chat requests that no client should send: what they have in common is that none may break us."""
+"""Requests that no client should send: what they have in common is that none may break us."""
 
 import http.client
 import json
@@ -6,13 +6,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-__all__ = ["bodies", "post", "refused"]
+__all__ = ["PATHS", "bodies", "post", "refused"]
+
+PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/embeddings")
 
 _OPENAI_FIELDS = (
     "model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens",
     "temperature", "top_p", "n", "seed", "stop", "logprobs", "top_logprobs", "tools",
     "tool_choice", "parallel_tool_calls", "response_format", "presence_penalty",
     "frequency_penalty", "logit_bias", "user", "metadata", "functions", "function_call",
+    "prompt", "suffix", "echo", "best_of", "input", "encoding_format", "dimensions",
 )  # fmt: skip
 _ENGINE_FIELDS = (
     "cache_prompt", "ignore_eos", "n_predict", "min_p", "top_k", "grammar", "json_schema",
@@ -47,6 +50,8 @@ _documents = st.builds(
     lambda fields: {
         "model": "chat",
         "messages": [{"role": "user", "content": "hello"}],
+        "prompt": "hello",
+        "input": "hello",
         "max_tokens": 2,
         **fields,
     },
@@ -67,12 +72,12 @@ bodies: st.SearchStrategy[bytes] = st.one_of(
 )
 
 
-def post(base: str, body: bytes, timeout_s: float = 30) -> tuple[int, bytes]:
+def post(base: str, body: bytes, timeout_s: float = 30, path: str = PATHS[0]) -> tuple[int, bytes]:
     """Send one completion request; return status and body."""
     connection = http.client.HTTPConnection(base.partition("//")[2], timeout=timeout_s)
     try:
         headers = {"content-type": "application/json"}
-        connection.request("POST", "/v1/chat/completions", body, headers)
+        connection.request("POST", path, body, headers)
         response = connection.getresponse()
         return response.status, response.read()
     finally:

@@ -10,11 +10,13 @@ import aiohttp
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from inference_app import http_protocol
 from inference_app.routes import generate
-from tests.inference_app.bad_requests import bodies, post, refused
+from tests.inference_app.bad_requests import PATHS, bodies, post, refused
 from tests.inference_app.support import (
+    MESSAGES,
     LocalReplica,
     ReplicaProcess,
     chat_body,
@@ -25,6 +27,9 @@ from tests.inference_app.support import (
 )
 
 CASES = yaml.safe_load((Path(__file__).parent / "cases" / "bad_requests.yaml").read_text())
+_ASKED = dict(
+    zip(PATHS, ({"messages": MESSAGES}, {"prompt": "hello"}, {"input": "hello"}), strict=True)
+)
 HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nhost: test\r\n"
 WHOLE = json.dumps(chat_body(max_tokens=2)).encode()
 
@@ -42,9 +47,9 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaProcess
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(body=bodies)
-def test_no_body_breaks_the_service(replica: ReplicaProcess, body: bytes) -> None:
-    status, answer = post(replica.base, body)
+@given(body=bodies, path=st.sampled_from(PATHS))
+def test_no_body_breaks_the_service(replica: ReplicaProcess, body: bytes, path: str) -> None:
+    status, answer = post(replica.base, body, path=path)
     if status != 200:
         refused(status, answer)
     assert replica.process.poll() is None, replica.log()
@@ -52,8 +57,9 @@ def test_no_body_breaks_the_service(replica: ReplicaProcess, body: bytes) -> Non
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_wrong_field_is_told_in_full(replica: ReplicaProcess, case: dict) -> None:
-    document = chat_body(**{"max_tokens": 2, **case["set"]})
-    status, answer = post(replica.base, json.dumps(document).encode())
+    path = case.get("path", PATHS[0])
+    document = {"model": "chat", "max_tokens": 2, **_ASKED[path], **case["set"]}
+    status, answer = post(replica.base, json.dumps(document).encode(), path=path)
     error = refused(status, answer)
     assert error["message"] == case["error"]
     assert (status, error["param"], error["code"]) == (
@@ -74,10 +80,11 @@ def test_a_wrong_field_is_told_in_full(replica: ReplicaProcess, case: dict) -> N
         (WHOLE.decode().encode("utf-16"), "not UTF-8 text (byte 0)"),
         (b"\xef\xbb\xbf" + WHOLE, "Unexpected UTF-8 BOM"),
         (WHOLE + WHOLE, "Extra data"),
+        (WHOLE[:-1] + b', "tools": [' + b"1," * 9000 + b"1]}", None),
         *((WHOLE[:-1] + b', "x": ' + b"[" * n + b"]" * n + b"}", None) for n in (940, 960, 9000)),
         *((WHOLE[:-1] + b', "x": ' + b'{"a":' * n, None) for n in (940, 3000)),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_a_body_that_is_hardly_json(
     replica: ReplicaProcess, raw: bytes, reason: str | None

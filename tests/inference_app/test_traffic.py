@@ -224,6 +224,7 @@ async def test_a_client_that_goes_away_ends_its_generation(
 ) -> None:
     socket, _ = replica.engine()
     before = await ask_engine(socket, "/fake/stats")
+    wasted_before = (await _metrics(session, replica))["warmfleet_service_wasted_tokens_total"]
     request = asyncio.create_task(
         _read_all(session, replica, chat_body(max_tokens=_SLOW, stream=stream))
     )
@@ -242,6 +243,8 @@ async def test_a_client_that_goes_away_ends_its_generation(
     assert after["completed"] == before["completed"]
     assert after["tokens"] - before["tokens"] < _SLOW / 2, "the generation went on"
     await eventually(lambda: _in_flight(session, replica, 0), "the slot is free again")
+    wasted = (await _metrics(session, replica))["warmfleet_service_wasted_tokens_total"]
+    assert 0 < wasted - wasted_before <= after["tokens"] - before["tokens"]
 
 
 async def test_a_client_that_goes_away_in_the_queue_costs_nothing(
