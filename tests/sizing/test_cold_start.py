@@ -1,6 +1,8 @@
 """The forecast of a start: against starts that were published, and what never shortens it."""
 
+import csv
 import statistics
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,9 +10,10 @@ from hypothesis import strategies as st
 from warmfleet.catalog.servers import model_disks
 from warmfleet.catalog.start_cost import StartAnchor, start_anchors
 from warmfleet.sizing.cold_start import ACCURACY, StartState, StartTimes, graph_sizes, start_times
-from warmfleet.sizing.load_strategy import LoadJob, choose_load
+from warmfleet.sizing.load_strategy import Load, LoadJob, choose_load
 
 ANCHORS = start_anchors()
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _forecast(anchor: StartAnchor) -> StartTimes:
@@ -40,6 +43,27 @@ def test_the_stated_accuracy_is_that_of_the_published_starts() -> None:
     assert round(off * 100) == ACCURACY.median_pct
     assert sum(0.5 <= factor <= 2 for factor in factors) == ACCURACY.within_two
     assert round(max(factors), 1) == ACCURACY.worst_factor
+
+
+def test_logged_loads_lie_between_hot_and_cold_or_above() -> None:
+    """Logs say neither disk nor cache, and count downloads: no load may beat the page cache."""
+    with (ROOT / "benchmarks/data/vllm.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["load_seconds"] and row["weights_gib"]]
+    took = [(float(row["load_seconds"]), _mapped(row)) for row in rows]
+    whole = [(seconds, load) for seconds, load in took if seconds > 1]  # else it is start-up
+
+    assert len(took) == 29
+    assert sum(seconds < load.hot_s * 0.7 for seconds, load in took) == 0
+    assert len(whole) == 23
+    assert sum(seconds <= load.cold_s * 2 for seconds, load in whole) == 14
+
+
+def _mapped(row: dict[str, str]) -> Load:
+    ranks = int(row["tensor_parallel"] or 1) * int(row["pipeline_parallel"] or 1)
+    size = int(float(row["weights_gib"]) * ranks * 2**30)
+    return choose_load(
+        LoadJob("vllm", "pytorch", size, ranks, None, model_disks()[0].gb_per_s)
+    ).load
 
 
 def test_graphs_are_those_that_vllm_captures() -> None:

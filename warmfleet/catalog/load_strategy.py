@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from warmfleet.catalog.load import read_table
-from warmfleet.catalog.models import Row
+from warmfleet.catalog.rows import Row
 
 __all__ = ["LoadStrategy", "StrategyName", "load_strategies"]
 

@@ -1,12 +1,16 @@
 """What all rows of the catalog share: they are facts, and name their source."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = ["Row", "Text"]
+__all__ = ["Basis", "Row", "Text"]
 
 Text = Annotated[str, Field(min_length=1), BeforeValidator(lambda text: str(text).strip())]
+
+
+Basis = Literal["measured", "published", "roofline", "estimate"]
+"""Where a figure comes from: this project's own measurement, others' figures, physics, a guess."""
 
 
 class Row(BaseModel):

@@ -6,10 +6,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from warmfleet.catalog.load import read_table
-from warmfleet.catalog.models import Row
+from warmfleet.catalog.rows import Basis, Row
 
 __all__ = [
-    "Basis",
     "ServiceStart",
     "StartAnchor",
     "StartCost",
@@ -17,9 +16,6 @@ __all__ = [
     "start_anchors",
     "start_cost",
 ]
-
-Basis = Literal["measured", "published", "roofline", "estimate"]
-"""Where a time comes from: this project's own measurement, others' figures, physics, a guess."""
 
 Part = Literal["engine_start", "weights", "engine_init", "compile", "graphs"]
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from warmfleet.catalog.start_cost import ServiceStart
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.models import Decision
@@ -63,9 +62,10 @@ class PlannedColdStart:
     def decisions(self, at: str) -> Iterator[Decision]:
         """Yield why the totals are what they are, and how they stand to the objective."""
         plan = self.plan
+        kept = ", compiled artefacts are kept" if plan.first_s > plan.reboot_s else ""
         for name, total, what in (
             ("first_s", plan.first_s, "nothing is kept: the first start of a build on a host"),
-            ("reboot_s", plan.reboot_s, "weights come from disk, compiled artefacts are kept"),
+            ("reboot_s", plan.reboot_s, f"weights come from disk{kept}"),
             ("restart_s", plan.restart_s, "what an earlier start left is found again"),
         ):
             if name != "reboot_s" and abs(total - plan.reboot_s) < _SAME * plan.reboot_s:
@@ -76,17 +76,6 @@ class PlannedColdStart:
                 {phase.name: getattr(phase, name) for phase in plan.phases},
                 self.source,
             ).decision(f"{at}.{name}")
-
-
-def service_phases(service: ServiceStart) -> tuple[PhasePlan, ...]:
-    """Return the phases of the service before it starts its engine."""
-    return tuple(
-        PhasePlan(name=name, first_s=took, reboot_s=took, restart_s=took, basis="measured")
-        for name, took in (
-            ("process_start", service.process_start_s),
-            ("imports", service.imports_s),
-        )
-    )
 
 
 def plan_cold_start(

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from warmfleet.catalog.start_cost import service_start, start_cost
+from warmfleet.catalog.start_cost import ServiceStart, service_start, start_cost
 from warmfleet.plan.choice import Choice
-from warmfleet.plan.cold_start import Start, service_phases
+from warmfleet.plan.cold_start import Start
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_files import load_job
 from warmfleet.plan.gpu_hosts import SYSTEM_BYTES
@@ -104,7 +104,7 @@ def plan_start(chosen: Chosen, engine: GpuEnginePlan, host: LoadHost) -> Planned
     }
     return PlannedStart(
         Start(
-            (*service_phases(service_start()), *rows.values()),
+            (*_service_phases(service_start()), *rows.values()),
             service_start().ready_s,
             f"{cost.source}; {load.load.strategy.source}; {ACCURACY}",
             _load_plan(load, job, host),
@@ -155,6 +155,17 @@ def plan_start(chosen: Chosen, engine: GpuEnginePlan, host: LoadHost) -> Planned
                 cost.source,
             ),
         },
+    )
+
+
+def _service_phases(service: ServiceStart) -> tuple[PhasePlan, ...]:
+    """Return the phases of the service before it starts its engine."""
+    return tuple(
+        PhasePlan(name=name, first_s=took, reboot_s=took, restart_s=took, basis="measured")
+        for name, took in (
+            ("process_start", service.process_start_s),
+            ("imports", service.imports_s),
+        )
     )
 
 

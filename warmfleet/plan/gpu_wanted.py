@@ -11,6 +11,7 @@ from warmfleet.sizing.deployment import Promise
 from warmfleet.sizing.engine_memory import EngineMemory
 from warmfleet.sizing.offer import Asked
 from warmfleet.sizing.precision import Precision, find_precision
+from warmfleet.sizing.vllm_settings import step_tokens
 from warmfleet.spec.models import CallerSpec, FleetSpec, ModelSpec
 
 __all__ = ["Wanted", "wanted_models"]
@@ -32,10 +33,6 @@ _CACHES: Mapping[str, tuple[str, ...]] = {
 """Types of the cache that engines know: vllm-project/vllm vllm/config/cache.py,
 ggml-org/llama.cpp tools/server/README.md."""
 
-_LARGE_CARD_GIB = 70
-"""From here on vLLM takes larger steps (vllm-project/vllm vllm/engine/arg_utils.py)."""
-
-_STEP_TOKENS, _LARGE_STEP_TOKENS = 2048, 8192
 _LLAMACPP_STEP_TOKENS = 512
 
 
@@ -95,9 +92,8 @@ class Wanted:
                     max_batched_tokens=_LLAMACPP_STEP_TOKENS,
                     kv_dtype=self.spec.kv_dtype,
                 )
-            large = gpu.cuda_total_gib >= _LARGE_CARD_GIB
             return EngineMemory(
-                max_batched_tokens=_LARGE_STEP_TOKENS if large else _STEP_TOKENS,
+                max_batched_tokens=step_tokens(gpu.cuda_total_gib),
                 kv_dtype=self.spec.kv_dtype,
             )
 

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from warmfleet.catalog.start_cost import Basis
+from warmfleet.catalog.rows import Basis
 
 __all__ = ["ColdStartPlan", "LoadPlan", "PhasePlan", "RefusedLoadPlan", "warmup_label"]
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from warmfleet.sizing.engine_memory import EngineMemory
 
-__all__ = ["parse_version", "vllm_memory"]
+__all__ = ["parse_version", "step_tokens", "vllm_memory"]
 
 Version = tuple[int, int]
 
@@ -30,6 +30,11 @@ def parse_version(text: str) -> Version | None:
     """Return major and minor number of ``0.9.1.dev148+g...``, ``vLLM 0.6`` or ``0.10.x``."""
     found = re.search(r"(\d+)\.(\d+)", text)
     return (int(found[1]), int(found[2])) if found else None
+
+
+def step_tokens(total_gib: float) -> int:
+    """Return the tokens of a step that the engine of 0.8 and later takes on a card of this size."""
+    return 8192 if total_gib >= _LARGE_GIB else 2048
 
 
 def vllm_memory(
@@ -65,8 +70,9 @@ def vllm_memory(
     """
     new = version >= (_NEW_ENGINE_ON_ROCM if rocm else _NEW_ENGINE)
     if new and (capability is None or rocm or capability >= _NEW_ENGINE_CAPABILITY):
-        large = total_gib >= _LARGE_GIB and not (a100 and version >= _LARGE_BATCH_NOT_ON_A100)
-        sequences, tokens = (1024, 8192) if large else (256, 2048)
+        small = a100 and version >= _LARGE_BATCH_NOT_ON_A100
+        tokens = step_tokens(0 if small else total_gib)
+        sequences = 1024 if tokens == step_tokens(_LARGE_GIB) else 256
     else:
         sequences, tokens = 256, max(2048, max_model_len)
         if max_model_len > _LONG_CONTEXT and version >= _CHUNKED and not rocm:
