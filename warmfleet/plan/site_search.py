@@ -4,10 +4,11 @@ Shares and times are whole numbers, so that sums do not depend on their order an
 equal: what is chosen is what trying every set would choose.
 """
 
+import bisect
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import TypeVar
 
 __all__ = ["PERCENTILE", "Reach", "Search", "percentile"]
@@ -42,17 +43,34 @@ class Search:
     def __init__(self, shares: Sequence[int], times: Sequence[Sequence[int]]) -> None:
         self._shares = shares
         self._times = times
-        self._costs = [[w * t for w, t in zip(shares, row, strict=True)] for row in times]
-        self._may_miss = sum(shares) * (100 - PERCENTILE)
+        self._limits = sorted({time for row in times for time in row})
 
     def best(self, count: int, limit: int | None) -> Reach | None:
         """Return the best set of ``count``: least cost, then lowest indexes.
 
         ``limit`` must hold for the percentile of users; None where no set keeps it.
         """
-        if count > len(self._times):
-            return None
-        return _Descent(self._costs, self._missed(limit), self._may_miss).run(count)
+        costs = [[w * t for w, t in zip(self._shares, row, strict=True)] for row in self._times]
+        found: tuple[int, tuple[int, ...]] | None = None
+        near = _Near(self._shares, self._times, self._limits[-1] if limit is None else limit)
+        for rest, sets in groupby(near.sets(count), key=lambda sites: sites[:-1]):
+            held = [min(column) for column in zip(*(costs[site] for site in rest), strict=True)]
+            for *_, last in sets:
+                cost = sum(map(min, held, costs[last]) if rest else costs[last])
+                if found is None or cost <= found[0]:
+                    option = (cost, tuple(sorted((*rest, last))))
+                    found = option if found is None else min(found, option)
+        return found and Reach(found[1], found[0])
+
+    def least_limit(self, count: int, *, above: int = -1) -> int:
+        """Return the lowest limit that some set of ``count`` keeps; none up to ``above`` does."""
+        limits = self._limits[bisect.bisect_right(self._limits, above) :]
+
+        def kept(limit: int) -> bool:
+            sets = _Near(self._shares, self._times, limit).sets(min(count, len(self._times)))
+            return next(sets, None) is not None
+
+        return limits[bisect.bisect_left(limits[:-1], True, key=kept)]
 
     def percentile(self, sites: Sequence[int]) -> int:
         """Return the time within which the percentile of users reach the nearest site."""
@@ -66,31 +84,6 @@ class Search:
     def _nearest(self, sites: Sequence[int]) -> list[int]:
         return [min(times) for times in zip(*(self._times[site] for site in sites), strict=True)]
 
-    def least_limit(self, count: int) -> int:
-        """Return the lowest limit that some set of ``count`` keeps."""
-        limits = sorted({time for row in self._times for time in row})
-        low, high = 0, len(limits) - 1
-        while low < high:
-            middle = (low + high) // 2
-            missed = self._missed(limits[middle])
-            if _Descent(missed, missed, self._may_miss, any_will_do=True).run(count):
-                high = middle
-            else:
-                low = middle + 1
-        return limits[low]
-
-    def _missed(self, limit: int | None) -> list[list[int]]:
-        """Return the shares x 100 that each region leaves beyond the limit."""
-        if limit is None:
-            return [[0] for _ in self._times]
-        return [
-            [
-                share * 100 if time > limit else 0
-                for share, time in zip(self._shares, row, strict=True)
-            ]
-            for row in self._times
-        ]
-
 
 def percentile(times: Iterable[Time], shares: Sequence[int]) -> Time:
     """Return the least time that holds for the percentile of all shares; at least one is needed."""
@@ -102,98 +95,53 @@ def percentile(times: Iterable[Time], shares: Sequence[int]) -> Time:
     )
 
 
-class _Descent:
-    """One branch and bound.
+class _Near:
+    """Sets of regions that keep one limit.
 
-    What a region adds to a set, it adds at most to any larger one, both in cost saved and in users
-    brought within the limit. So what the best of the others add to the set alone bounds what they
-    add together, and a branch that cannot keep the limit or become cheaper is cut.
+    Users within it are bits of a whole number for each region, so that users of a set are one
+    ``or``, and their shares a sum over its bytes. What a region adds to a set, it adds at most to
+    any larger one: what the best of the others add to the set alone bounds what they add together,
+    and a branch that cannot reach the percentile is cut.
     """
 
-    def __init__(
-        self,
-        costs: Sequence[Sequence[int]],
-        missed: Sequence[Sequence[int]],
-        may_miss: int,
-        *,
-        any_will_do: bool = False,
-    ) -> None:
-        # The cheapest alone come first: a good set is found early, and more is cut.
-        self._order = sorted(range(len(costs)), key=lambda site: (sum(costs[site]), site))
-        self._costs = [costs[site] for site in self._order]
-        self._missed = [missed[site] for site in self._order]
-        self._may_miss = may_miss
-        self._any_will_do = any_will_do
-        self._found: Reach | None = None
+    def __init__(self, shares: Sequence[int], times: Sequence[Sequence[int]], limit: int) -> None:
+        self._sums = [_sums(shares[at : at + 8]) for at in range(0, len(shares), 8)]
+        self._users = [
+            sum(1 << at for at, time in enumerate(row) if time <= limit) for row in times
+        ]
+        self._needed = -(-sum(shares) * PERCENTILE // 100)
+        # Those that reach most come first: what is left then bounds more.
+        self._order = sorted(range(len(times)), key=lambda site: -self._share(self._users[site]))
 
-    def run(self, count: int) -> Reach | None:
-        """Return the best set of so many."""
-        self._descend((), 0, count, None, None)
-        return self._found
+    def sets(self, count: int) -> Iterator[tuple[int, ...]]:
+        """Yield all sets of so many; those with the same first sites follow each other."""
+        return self._sets((), 0, 0, count)
 
-    def _descend(
-        self,
-        chosen: tuple[int, ...],
-        start: int,
-        left: int,
-        costs: Sequence[int] | None,
-        missed: Sequence[int] | None,
-    ) -> None:
-        if self._any_will_do and self._found:
-            return
-        rest = range(start, len(self._order))
-        misses = [_joined(missed, self._missed[site]) for site in rest]
-        totals = [_joined(costs, self._costs[site]) for site in rest]
+    def _sets(
+        self, chosen: tuple[int, ...], users: int, start: int, left: int
+    ) -> Iterator[tuple[int, ...]]:
+        rest = self._order[start:]
+        reached = [self._share(users | self._users[site]) for site in rest]
         if left == 1:
-            for site, miss, total in zip(rest, misses, totals, strict=True):
-                if miss <= self._may_miss:
-                    self._take((*chosen, site), total)
+            for site, share in zip(rest, reached, strict=True):
+                if share >= self._needed:
+                    yield (*chosen, site)
             return
-        for site in self._worth(rest, left, misses, totals, costs, missed):
-            self._descend(
-                (*chosen, site),
-                site + 1,
-                left - 1,
-                _merged(costs, self._costs[site]),
-                _merged(missed, self._missed[site]),
-            )
-
-    def _worth(
-        self,
-        rest: range,
-        left: int,
-        misses: Sequence[int],
-        totals: Sequence[int],
-        costs: Sequence[int] | None,
-        missed: Sequence[int] | None,
-    ) -> Iterator[int]:
-        """Yield the regions with which a branch may still become the best."""
+        have = self._share(users)
         for at, site in enumerate(rest[: len(rest) - left + 1]):
-            others = range(at + 1, len(rest))
-            if costs is None or missed is None:
-                # Nothing is chosen yet, so nothing is saved by the others: they are bounded below.
-                yield site
-                continue
-            before, beyond = sum(costs), sum(missed)
-            reached = heapq.nlargest(left - 1, (beyond - misses[other] for other in others))
-            if misses[at] - sum(reached) > self._may_miss:
-                continue
-            saved = heapq.nlargest(left - 1, (before - totals[other] for other in others))
-            if self._found is None or totals[at] - sum(saved) <= self._found.cost:
-                yield site
+            most = sum(heapq.nlargest(left - 1, reached[at + 1 :])) - (left - 1) * have
+            if reached[at] + most >= self._needed:
+                both = users | self._users[site]
+                yield from self._sets((*chosen, site), both, start + at + 1, left - 1)
 
-    def _take(self, chosen: tuple[int, ...], cost: int) -> None:
-        found = Reach(tuple(sorted(self._order[site] for site in chosen)), cost)
-        if self._found is None or (found.cost, found.sites) < (
-            self._found.cost,
-            self._found.sites,
-        ):
-            self._found = found
+    def _share(self, users: int) -> int:
+        parts = users.to_bytes(len(self._sums), "little")
+        return sum(map(list.__getitem__, self._sums, parts))
 
 
-def _joined(held: Sequence[int] | None, more: Sequence[int]) -> int:
-    return sum(more) if held is None else sum(map(min, held, more))
-
-
-def _merged(held: Sequence[int] | None, more: Sequence[int]) -> Sequence[int]:
-    return more if held is None else list(map(min, held, more))
+def _sums(shares: Sequence[int]) -> list[int]:
+    """Return the sum of those whose bits are set, for every value of a byte."""
+    sums = [0]
+    for share in shares:
+        sums += [held + share for held in sums]
+    return sums

@@ -88,7 +88,7 @@ def choose_sites(users: Sequence[UserFacts], rules: SiteRules, catalog: Catalog)
         (*serving, *([_recovery(serving, rtt, users, rules)] if rules.recovery else [])),
         rules,
         dict(sorted(means.items(), key=lambda item: (item[1], item[0]))),
-        search.least_limit(len(picked) - 1) / 1000 if len(picked) > 1 and limit else None,
+        _fewer(search, rules, picked, limit),
     )
 
 
@@ -100,6 +100,14 @@ def _pick(search: Search, rules: SiteRules, limit: int | None) -> tuple[int, ...
         if found := search.best(count, limit):
             return found.sites
     return None
+
+
+def _fewer(
+    search: Search, rules: SiteRules, picked: Sequence[int], limit: int | None
+) -> float | None:
+    if rules.given or limit is None or len(picked) == 1:
+        return None
+    return search.least_limit(len(picked) - 1, above=limit) / 1000
 
 
 def _serving(
