@@ -64,6 +64,22 @@ def test_chinese_is_chinese(name) -> None:
     assert {word for word in words if word not in named} == {"steal"}
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_line_and_carrier_has_a_name_for_people(language) -> None:
+    [request, *_] = REQUESTS.values()
+    line = request.sites[0].line
+    parts = [line.parts[0].model_copy(update={"product": row.id}) for row in load_catalog().lines]
+    carriers = ["local", *(row.id for row in load_catalog().carriers)]
+    update = {"line": line.model_copy(update={"parts": parts, "carriers": carriers})}
+    site = request.sites[0].model_copy(update=update)
+
+    page = render_quote(request.model_copy(update={"sites": [site]}), [language])
+
+    ids = {part.product for part in parts} | set(carriers)
+    assert not [name for name in ids if f"| {name} |" in page or f"{name}, " in page]
+    assert "local" not in page
+
+
 def test_both_pages_follow_each_other() -> None:
     request = REQUESTS["chat"]
     pages = [render_quote(request, [language]) for language in LANGUAGES]
