@@ -135,3 +135,44 @@ def test_a_plan_is_quick(tmp_path: Path) -> None:
     plan = plan_spec_file(path, root=tmp_path)
     assert sum(group.count for group in plan.sites[0].groups) > 1000
     assert _cpu_s("plan", str(path), "--json") < 4.5
+
+
+def test_a_price_book_that_changed_makes_the_lock_stale_and_one_that_is_gone_does_not(
+    run, project: Project
+) -> None:
+    spec = project.spec_file("test").with_name("chat-7b.yaml")
+    text = (FLEETS / spec.name).read_text()
+    spec.write_text(text.replace("gpu: 1 x RTX 4090", "gpu: 1 x RTX 4090, prices: prices.yaml"))
+    book = project.root / "prices.yaml"
+    book.write_text("{currency: CNY, lines: [{line: bgp, mbps: 95}]}")
+    assert run("plan", "chat-7b", "--write").exit_code == 0
+    assert run("plan", "chat-7b", "--check").exit_code == 0
+
+    book.write_text("{currency: CNY, lines: [{line: bgp, mbps: 96}]}")
+    stale = run("plan", "chat-7b", "--check")
+    book.unlink()
+
+    assert (stale.exit_code, len(stale.stderr.splitlines())) == (3, 1)
+    assert "cost.monthly: lock " in stale.stderr
+    assert run("plan", "chat-7b", "--check").exit_code == 0
+
+
+def test_a_wrong_price_book_is_a_line_for_each_problem_with_both_places(
+    run, project: Project
+) -> None:
+    spec = project.spec_file("test").with_name("chat-7b.yaml")
+    text = (FLEETS / spec.name).read_text()
+    spec.write_text(text.replace("gpu: 1 x RTX 4090", "prices: prices.yaml"))
+    book = project.root / "prices.yaml"
+    book.write_text("currency: CNY\ncards:\n  - {card: RTX 4900, rent: 1}\n  - {card: T4}\n")
+    assert run("plan", "chat-7b").exit_code == 2
+    book.write_text("currency: CNY\nperiod: day\ncards:\n  - {card: T4}\n")
+
+    result = run("plan", "chat-7b")
+
+    at = text.partition("placement:")[0].count("\n") + 1
+    begun = f"error: {spec}:{at}: placement.prices: {book}"
+    assert result.stderr.splitlines() == [
+        f"{begun}:2: period: found 'day'; needed 'month', 'quarter' or 'year'",
+        f"{begun}:4: cards[0].rent: missing: of one card",
+    ]

@@ -174,3 +174,20 @@ def test_a_line_costs_what_its_billing_comes_to(servers, tmp_path, mean, item) -
     found = plan.cost.sites[0].items[-1]
     assert (found.kind, found.what, found.quantity, found.monthly) == item
     assert not plan.sites[0].bandwidth.billing.example
+
+
+def test_a_plan_of_more_load_never_costs_less(servers) -> None:
+    costs = []
+    for qps in (0.05, 0.5, 2, 4, 8, 20, 45):
+        caller = {"name": "web", "prompt_tokens": 900, "output_tokens": 250, "stream": True}
+        plan = servers.plan(
+            {
+                "traffic.callers": [{**caller, "peak_qps": qps}],
+                "placement.prices": "all_prices.yaml",
+                "network": {"line": "bgp"},
+            }
+        )
+        assert plan.cost.on_enquiry == 0
+        costs.append((plan.cost.monthly, plan.cost.once))
+    assert costs == sorted(costs)
+    assert costs[0][0] < costs[-1][0]

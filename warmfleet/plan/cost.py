@@ -104,10 +104,13 @@ def _servers(region: str, group: ServerGroupPlan, found: PriceList) -> Iterator[
     if price is None and (card := found.card(region, group.gpu)) is not None:
         price = Price(card.monthly * group.gpus, card.setup * group.gpus, card.row)
     yield _pieces("server", what, group.count, price)
-    # Of a leased server the disks are there.
-    for size in () if group.servers else beside:
-        what = f"NVMe, {size / 10**9:.0f} GB"
-        yield _pieces("disk", what, group.count, found.disk(region, size))
+    if not group.servers:  # of a leased server the disks are there
+        left = list(beside)
+        for use, size in zip(("weights", "system and data"), disks, strict=True):
+            if size in left:
+                left.remove(size)
+                what = f"NVMe for {use}, {size / 10**9:.0f} GB"
+                yield _pieces("disk", what, group.count, found.disk(region, size))
 
 
 def _pieces(kind: Literal["server", "disk"], what: str, count: int, price: Price | None) -> _Priced:

@@ -44,6 +44,11 @@ def _site(site: GpuSitePlan) -> Iterator[str]:
         driver = group.host.driver
         if driver is not None:
             yield f"Driver {driver.branch} of {group.name} in {site.name} ends in {driver.until}."
+    for how in site.updates:
+        if how.gap_s:
+            yield (
+                f"An update of {how.model} in {site.name} leaves no replica for {how.gap_s:.0f} s."
+            )
     if site.idle:
         yield f"Leased and not needed: {', '.join(site.idle)}."
 

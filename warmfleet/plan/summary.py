@@ -52,6 +52,11 @@ def summary_of(plan: GpuFleetPlan) -> list[Figure]:
             f"{first * 1000:.0f} ms",
             "95th percentile at the peak, of the slowest model, from the engine's door",
         ),
+        Figure(
+            "Cold start",
+            f"{max(model.cold_start.reboot_s for model in plan.models):.0f} s",
+            "after a reboot, of the slowest model, from process start to warm",
+        ),
         _cost(plan),
     ]
 
@@ -66,5 +71,6 @@ def _cost(plan: GpuFleetPlan) -> Figure:
     if cost.term_total is not None:
         total = amount(cost.term_total, cost.currency)
         notes.append(f"{least}{total} in {cost.term_months} months")
-    value = f"{least}{amount(cost.monthly, cost.currency)}"
+    example = " (example)" if cost.example else ""
+    value = f"{least}{amount(cost.monthly, cost.currency)}{example}"
     return Figure("Cost a month", value, "; ".join(notes))
