@@ -77,6 +77,27 @@ def test_replicas_are_all_placed_each_on_cards_that_there_are(name: str) -> None
     assert placed == {model.name: model.replicas for model in plan.models}
 
 
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_server_holds_what_runs_on_it(name: str) -> None:
+    """Memory for the way in which weights are read, two revisions on disk, cores, no swap."""
+    plan = PLANS[name]
+    assert isinstance(plan, GpuFleetPlan)
+    models = {model.name: model for model in plan.models}
+    for group in (group for site in plan.sites for group in site.groups):
+        host, on = group.host, [models[place.model] for place in group.replicas]
+        loads = [model.cold_start.load for model in on]
+        assert all(load.peak_host_bytes + 16 * 10**9 <= host.memory_bytes for load in loads if load)
+        cards = sum(model.memory.weights_bytes * model.cards.count for model in on)
+        assert 1.5 * cards <= host.least_memory_bytes + 1 <= host.memory_bytes + 1
+        files = {model.name: model.cold_start.load.files_bytes for model in on}
+        assert 2 * sum(files.values()) == host.model_disk.least_bytes <= host.model_disk.size_bytes
+        assert host.data_disk.least_bytes <= host.data_disk.size_bytes
+        assert 1 + sum(2 + len(place.cards) for place in group.replicas) == host.least_cores
+        assert host.least_cores <= host.cores
+        assert host.cores / group.gpus >= 8
+        assert host.swap == "off"
+
+
 def test_a_lock_of_servers_is_written_and_read(tmp_path: Path) -> None:
     path = tmp_path / "three-models.json"
     write_lock(PLANS["three-models"], path)
