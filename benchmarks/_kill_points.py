@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.faults.disturb import ITSELF, Harm, kill, kill_group
+from tests.faults.disturb import ITSELF, Harm, kill, kill_group, paused
 from tests.faults.fleet import ENVIRONMENT, MAKE_UP, STACK, SUBNET_PREFIX, Fleet, container, podman
 
 UP = ("warmfleet", "up", ENVIRONMENT)
@@ -14,6 +14,7 @@ STACK_UP = (*STACK, "up", ENVIRONMENT)
 _REPLICA, _GATEWAY = "replica-2", "gw-1"
 _WEIGHTS = "/srv/warmfleet/models"
 _ENDED = r"failed: .*was ended in the middle; run it again"
+_PULUMI = r"/pulumi up "
 _ANSIBLE = r"bin/ansible-playbook "
 _CREATING = f"{_REPLICA}: creating"
 _LOOKING = f"{_GATEWAY}: looking"
@@ -103,8 +104,9 @@ def second(*command: str, told: str) -> Callable[[Fleet], Harm]:
     """Return another operator's command, which must be refused with the line ``told``."""
 
     def prepare(fleet: Fleet) -> Harm:
-        def harm(_root: int) -> list[str]:
-            done = fleet.run(*command, limit_s=120)
+        def harm(root: int) -> list[str]:
+            with paused(root, _PULUMI):  # it must not end before the other one comes to its lock
+                done = fleet.run(*command, limit_s=300)
             lines = (done.stdout + done.stderr).splitlines()
             refused = [line for line in lines if re.search(told, line)]
             return refused if done.returncode else []
@@ -162,11 +164,11 @@ def _free_backend(fleet: Fleet) -> None:
 _BARE_PULUMI = f'eval "$(warmfleet env)" && exec pulumi up --yes --non-interactive -s {ENVIRONMENT}'
 
 STACK_POINTS = [
-    Point("pulumi, at its start", _LOOKING, killed(r"/pulumi up "), "ended by SIGKILL"),
+    Point("pulumi, at its start", _LOOKING, killed(_PULUMI), "ended by SIGKILL"),
     Point("the stack's program", _LOOKING, killed(r"language.python"), _ENDED),
     Point(
         "pulumi, host half made",
-        *(_CREATING, killed(r"/pulumi up ", beside="^podman run "), "ended by SIGKILL"),
+        *(_CREATING, killed(_PULUMI, beside="^podman run "), "ended by SIGKILL"),
         before=lost(_REPLICA),
     ),
     Point(

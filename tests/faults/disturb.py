@@ -6,12 +6,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["ITSELF", "Disturbed", "Harm", "disturb", "kill", "kill_group"]
+__all__ = ["ITSELF", "Disturbed", "Harm", "disturb", "kill", "kill_group", "paused"]
 
 Harm = Callable[[int], Sequence[str]]
 """Gets the process of the command, says what it did; empty when there was nothing to harm."""
@@ -123,6 +123,19 @@ def kill_group(root: int) -> list[str]:
     """Kill the command with all of its process group."""
     os.killpg(root, signal.SIGKILL)
     return [f"group {root}"]
+
+
+@contextmanager
+def paused(root: int, wanted: str) -> Iterator[None]:
+    """Let the descendants that ``wanted`` matches stand still for the length of the block."""
+    found = [pid for pid in _descendants(root) if re.search(wanted, _command_line(pid) or "")]
+    for pid in found:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in found:
+            os.kill(pid, signal.SIGCONT)
 
 
 def _descendants(root: int) -> list[int]:
