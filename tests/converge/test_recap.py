@@ -94,6 +94,11 @@ def test_failure_of_a_run_that_was_cut_short_is_told(fleet: FleetOutput) -> None
             "Connection refused",
             "connect to host 192.0.2.1 port 2211: Connection refused",
         ),
+        (
+            "Task failed: EOF on stream; last 100 lines received: ssh: connect to host 192.0.2.1 "
+            "port 2211: Connection refused",
+            "connect to host 192.0.2.1 port 2211: Connection refused",
+        ),
         (CHANGED_KEY, "it shows another host key than the one that is pinned in the stack"),
         (
             "Task failed: Host key checking is enabled, and SSH reported an unrecognized or "

@@ -61,7 +61,7 @@ _STATUS = {
     "runner_on_unreachable": TaskStatus.UNREACHABLE,
 }
 _CRASHED = ("Module result deserialization failed", "MODULE FAILURE")
-_FULL = re.compile(r"\[Errno 28\] No space left on device(?P<paths>: b?'.*')?")
+_FULL = re.compile(r"\[Errno 28\] No space left on device(?P<paths>: b?'[^']*'( -> b?'[^']*')?)?")
 _PATH = re.compile(r"b?'(/[^']*)'")
 # What Mitogen says when it looks for the stream to a host that has just gone.
 _NO_STREAM = "'NoneType' object has no attribute 'protocol'"

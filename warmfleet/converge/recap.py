@@ -15,7 +15,7 @@ _OTHER_KEY = (
     "SSH reported an unrecognized or mismatching host key",  # in Mitogen's words
 )
 _BROKEN = "Mitogen was disconnected from the remote environment"
-_PREFIXES = ("Task failed: ", "ssh: ")
+_PREFIXES = ("Task failed: ", "EOF on stream; last 100 lines received: ", "ssh: ")
 _SSH_PREFIXES = ("Failed to connect to the host via ssh:", "host can be reached over ssh:")
 
 

@@ -1,9 +1,10 @@
 """Put one file straight into a folder of the host, without a stop on another disk."""
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from ansible import constants
-from ansible.errors import AnsibleActionFail
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 DOCUMENTATION = r"""
@@ -22,6 +23,7 @@ author: [The Warmfleet authors]
 """
 
 NO_SPACE = "No space left on device"
+WRITTEN_AT_ONCE = 2 * 1024 * 1024
 
 
 class ActionModule(ActionBase):
@@ -40,7 +42,7 @@ class ActionModule(ActionBase):
             return {**result, "changed": False}
         if not self._task.check_mode:
             if self._arrives_as_root():
-                self._put(source, dest)
+                self._put(source, dest, task_vars)
             elif (copied := self._copy(source, dest, task_vars)).get("failed"):
                 return {**result, **copied}
         return {**result, "changed": True}
@@ -50,14 +52,24 @@ class ActionModule(ActionBase):
         by_mitogen = constants.DEFAULT_STRATEGY.startswith("mitogen")
         return by_mitogen or not self._play_context.become
 
-    def _put(self, source, dest):
+    def _put(self, source, dest, task_vars):
         try:
             self._connection.put_file(source, dest)
+        except AnsibleConnectionFailure:
+            raise
         except Exception as error:
+            # Mitogen says it, and removes its draft. SFTP does not say why it could not write.
             if NO_SPACE not in str(error):
-                raise
+                if self._free_bytes(dest, task_vars) > WRITTEN_AT_ONCE:
+                    raise
+                self._low_level_execute_command(f"rm -f {quote(dest)}")
             msg = f"[Errno 28] {NO_SPACE}: {dest!r}"  # as Python writes it, and as it is read
             raise AnsibleActionFail(msg) from error
+
+    def _free_bytes(self, dest, task_vars):
+        arguments = {"root": str(PurePosixPath(dest).parent), "models": [], "action": "inspect"}
+        found = self._execute_module("model_revision", arguments, task_vars=task_vars)
+        return found.get("free_bytes", WRITTEN_AT_ONCE + 1)
 
     def _copy(self, source, dest, task_vars):
         task = self._task.copy()
