@@ -107,7 +107,7 @@ def _users(**shares: float) -> list[UserFacts]:
 def _choose(users, *, at_most=4, limit_ms=None, recovery=False, regions=REGIONS) -> ChosenSites:
     rules = SiteRules(
         regions, "placement.sites.regions", given=False, leased=False, at_most=at_most,
-        limit_ms=limit_ms, recovery=recovery,
+        limit_ms=limit_ms, standby=regions if recovery else (),
     )  # fmt: skip
     return choose_sites(users, rules, CATALOG)
 

@@ -25,10 +25,10 @@ def beyond_the_limit(search: Search, rules: SiteRules, limit_us: int) -> str:
     hints = [f"{_whole_ms(least)} ms"]
     if (more := _more_sites(search, rules, limit_us)) is not None:
         hints.append(f"placement.sites.at_most: {more}")
-    if rules.given:
-        hints.append(
-            "servers in more regions" if rules.leased else "no region, so that nearer ones are used"
-        )
+    if rules.leased or rules.at == "placement.servers":
+        hints.append("servers in more regions, each with its region")
+    elif rules.given:
+        hints.append("no region, so that nearer ones are used")
     return (
         f"slo.rtt_p95: asked {limit_us / 1000:g} ms, but {where} {PERCENTILE} % of the users are "
         f"within {least / 1000:.1f} ms, and {search.share_within(sites, limit_us):.0%} within "
@@ -37,7 +37,7 @@ def beyond_the_limit(search: Search, rules: SiteRules, limit_us: int) -> str:
 
 
 def _more_sites(search: Search, rules: SiteRules, limit_us: int) -> int | None:
-    if rules.given or rules.leased or rules.at == "placement":
+    if rules.given or rules.leased or rules.at in {"placement", "placement.servers"}:
         return None
     for count in range(rules.at_most + 1, min(MAX_SITES, len(rules.regions)) + 1):
         if search.least_limit(count) <= limit_us:

@@ -27,7 +27,8 @@ class SiteRules:
     at_most: int
     limit_ms: float | None
     """Of the 95th percentile of users."""
-    recovery: bool
+    standby: tuple[Region, ...]
+    """Where a site may stand by; none where that is not asked for."""
 
 
 def rules_of(spec: FleetSpec, catalog: Catalog) -> SiteRules:
@@ -48,25 +49,36 @@ def rules_of(spec: FleetSpec, catalog: Catalog) -> SiteRules:
             leased=False,
             at_most=1,
             limit_ms=limit_ms,
-            recovery=False,
+            standby=(),
         )
     named = list(_named(placement))
     regions = _known(named, everywhere) if named else everywhere
-    at = named[0][0] if named else "placement.icp_filing"
     if not placement.icp_filing:
         _must_be_abroad(named, regions, everywhere)
-        regions = tuple(region for region in regions if not region.mainland)
+        regions, everywhere = _abroad(regions), _abroad(everywhere)
     leased = any(server.region for server in placement.servers)
     recovery = placement.sites.disaster_recovery
+    if recovery and placement.servers and not leased:
+        msg = (
+            "placement.sites.disaster_recovery: found true, but servers name no region; needed the "
+            "region of each server, one of them far from the others"
+        )
+        raise PlanRefusedError(msg)
+    # Servers that name no region are all in one place.
+    one_place = bool(placement.servers) and not leased
     return SiteRules(
         regions,
-        at,
+        named[0][0] if named else "placement.servers" if one_place else "placement.icp_filing",
         given=placement.region is not None or (leased and not recovery),
         leased=leased,
-        at_most=len(regions) if leased else placement.sites.at_most,
+        at_most=1 if one_place else len(regions) if leased else placement.sites.at_most,
         limit_ms=limit_ms,
-        recovery=recovery,
+        standby=(everywhere if placement.region is not None else regions) if recovery else (),
     )
+
+
+def _abroad(regions: Sequence[Region]) -> tuple[Region, ...]:
+    return tuple(region for region in regions if not region.mainland)
 
 
 def _named(placement: BaremetalPlacement) -> list[tuple[str, str]]:

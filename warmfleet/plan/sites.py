@@ -85,7 +85,7 @@ def choose_sites(users: Sequence[UserFacts], rules: SiteRules, catalog: Catalog)
         for region, row in zip(rules.regions, rtt, strict=True)
     }
     return ChosenSites(
-        (*serving, *([_recovery(serving, rtt, users, rules)] if rules.recovery else [])),
+        (*serving, *([_recovery(serving, rules, catalog)] if rules.standby else [])),
         rules,
         dict(sorted(means.items(), key=lambda item: (item[1], item[0]))),
         _fewer(search, rules, picked, limit),
@@ -133,42 +133,35 @@ def _serving(
     ]
 
 
-def _recovery(
-    serving: Sequence[ChosenSite],
-    rtt: Sequence[Sequence[RttEstimate]],
-    users: Sequence[UserFacts],
-    rules: SiteRules,
-) -> ChosenSite:
+def _recovery(serving: Sequence[ChosenSite], rules: SiteRules, catalog: Catalog) -> ChosenSite:
     """Choose what takes over when the largest is lost: nearest to its users of all that is far."""
     apart = {
-        at: min(_apart_km(region, site.region) for site in serving)
-        for at, region in enumerate(rules.regions)
+        region.id: min(_apart_km(region, site.region) for site in serving)
+        for region in rules.standby
     }
-    far = [at for at in apart if apart[at] >= APART_KM]
+    far = [region for region in rules.standby if apart[region.id] >= APART_KM]
     if not far:
-        best = max(apart, key=lambda at: apart[at])
+        best = max(apart, key=lambda name: apart[name])
         names = ", ".join(site.region.id for site in serving)
-        furthest = f"{rules.regions[best].id} is {apart[best]:.0f} km away"
+        furthest = f"{best} is {apart[best]:.0f} km away" if apart[best] else "there is no other"
         msg = (
             f"placement.sites.disaster_recovery: no region to choose from is {APART_KM:.0f} km or "
-            f"more from {names} ({furthest if apart[best] else 'there is no other'}); nearest: "
-            f"more regions in {rules.at.partition('[')[0]}, or disaster_recovery: false"
+            f"more from {names} ({furthest}); nearest: more regions in "
+            f"{rules.at.partition('[')[0]}, or disaster_recovery: false"
         )
         raise PlanRefusedError(msg)
-    largest = serving[0]
-    there = {visitors.users.place.id for visitors in largest.visitors}
-    served = [at for at, user in enumerate(users) if user.place.id in there]
+    users = [row.users for row in serving[0].visitors]
+    options = [
+        (region, tuple(Visitors(user, estimate(user.place, region, catalog)) for user in users))
+        for region in far
+    ]
 
-    def mean(at: int) -> float:
-        return sum(users[user].fraction * rtt[at][user].ms for user in served)
+    def mean(option: tuple[Region, tuple[Visitors, ...]]) -> tuple[float, str]:
+        region, visitors = option
+        return sum(row.users.fraction * row.rtt.ms for row in visitors), region.id
 
-    best = min(far, key=lambda at: (mean(at), at))
-    return ChosenSite(
-        rules.regions[best],
-        "recovery",
-        tuple(Visitors(users[user], rtt[best][user]) for user in served),
-        largest.load,
-    )
+    region, visitors = min(options, key=mean)
+    return ChosenSite(region, "recovery", visitors, serving[0].load)
 
 
 def _apart_km(one: Region, other: Region) -> float:
