@@ -26,6 +26,7 @@ from pydantic_core import PydanticUndefined
 
 from warmfleet.spec import units
 from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.prices import PriceBook
 from warmfleet.spec.units import Quantity
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,7 +44,8 @@ Editors complete and check the YAML with [stacks/specs/schema.json](../stacks/sp
 
 - A field that is not listed here is an error, and so is a value of another type.
 - A field without a value is planned; `warmfleet plan` shows what was chosen and why.
-- Every problem of a spec is reported at once, each with its file and line."""
+- Every problem of a spec is reported at once, each with its file and line.
+- `placement.prices` may name a [price book](#pricebook), which is a file of its own."""
 
 _PLAIN = {str: "text", int: "whole number", float: "number", bool: "true or false"} | {
     date: "a day such as 2027-06-30"
@@ -94,9 +96,9 @@ def with_example(readme: str, example: str) -> str:
 
 def render() -> str:
     """Return the reference: a table for the whole spec, one for each part of it, then the units."""
-    parts = list(_parts(FleetSpec))
+    parts = [*_parts(FleetSpec), PriceBook, *_parts(PriceBook)]
     sections = [INTRODUCTION, "## The whole spec", _table(FleetSpec)]
-    for part in parts:
+    for part in dict.fromkeys(parts):
         sections += [f"## {part.__name__}", inspect.cleandoc(part.__doc__ or ""), _table(part)]
     sections += ["## Quantities", _quantities([FleetSpec, *parts])]
     return "\n\n".join(sections) + "\n"

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.prices import PriceBook
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
@@ -20,9 +21,12 @@ def test_pages_are_what_the_models_and_the_example_give(spec_reference: ModuleTy
 
 
 def test_reference_names_every_field_of_the_schema() -> None:
-    schema = FleetSpec.model_json_schema()
     # A part that can also be written as a name has its fields one level down.
-    parts = [schema, *schema["$defs"].values()]
+    parts = [
+        part
+        for schema in (FleetSpec.model_json_schema(), PriceBook.model_json_schema())
+        for part in (schema, *schema["$defs"].values())
+    ]
     parts += [form for part in parts for form in part.get("anyOf", [])]
     fields = {name for part in parts for name in part.get("properties", {})}
 

@@ -4,7 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from warmfleet.spec.load import load_spec
+from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.prices import PriceBook
 from warmfleet.spec.schema import spec_schema
 
 SPECS = Path(__file__).parents[2] / "stacks" / "specs"
@@ -16,8 +20,9 @@ def test_the_committed_schema_is_fresh() -> None:
     assert committed == json.loads(json.dumps(spec_schema())), "warmfleet schema > schema.json"
 
 
-def test_every_field_is_described() -> None:
-    definitions = spec_schema()["$defs"] | {"FleetSpec": spec_schema()}
+@pytest.mark.parametrize("model", [FleetSpec, PriceBook])
+def test_every_field_is_described(model) -> None:
+    definitions = spec_schema(model)["$defs"] | {model.__name__: spec_schema(model)}
     bare = [
         f"{name}.{field}"
         for name, definition in definitions.items()

@@ -2,14 +2,16 @@
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from warmfleet.spec.models import FleetSpec
 
 __all__ = ["spec_schema"]
 
 
-def spec_schema() -> dict[str, Any]:
-    """Return the schema, draft 2020-12."""
+def spec_schema(model: type[BaseModel] = FleetSpec) -> dict[str, Any]:
+    """Return the schema of a spec, or of another file that is written alike, draft 2020-12."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **FleetSpec.model_json_schema(mode="validation"),
+        **model.model_json_schema(mode="validation"),
     }
