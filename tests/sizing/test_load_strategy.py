@@ -22,6 +22,7 @@ JOBS = st.builds(
     gpu=st.sampled_from([None, find_gpu("T4"), find_gpu("H100 SXM5 80GB")]),
     disk_gb_s=st.floats(0.1, 40),
     host_bytes=st.none() | st.integers(10**8, 4 * 10**12),
+    files=st.none() | st.integers(1, 200),
 )
 
 
@@ -34,6 +35,18 @@ JOBS = st.builds(
         ("a slow disk is the same to all but mmap", replace(JOB, disk_gb_s=0.5), "prefetch", 31.6),
         ("no memory at all", replace(JOB, host_bytes=10**6), "direct", 15 / 1.95),
         ("ranks share a copy of the files", replace(JOB, ranks=4, disk_gb_s=29), "prefetch", 2.08),
+        (
+            "one file is read ahead by one rank alone",
+            replace(JOB, files_bytes=30 * GB, ranks=4, disk_gb_s=29, files=1),
+            "direct",
+            30 / 7.0,
+        ),
+        (
+            "two files by two of the ranks",
+            replace(JOB, files_bytes=30 * GB, ranks=4, disk_gb_s=29, files=2),
+            "prefetch",
+            30 / 7.2,
+        ),
         ("GGUF", replace(JOB, engine="llamacpp", format="gguf"), "direct", 15 / 2.7),
         ("torch files", replace(JOB, format="pytorch"), "mmap", 15 / 1.05),
     ],

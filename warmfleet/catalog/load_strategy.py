@@ -24,6 +24,9 @@ class LoadStrategy(Row):
     disk_share: float = Field(gt=0, le=1, description="of the disk's sequential rate")
     one_rank_gb_s: float = Field(gt=0, description="that one rank takes at most")
     most_gb_s: float = Field(gt=0, description="that all ranks of a server take at most")
+    reads_whole_files: bool = Field(
+        default=False, description="one rank a file: with fewer files than ranks, some only wait"
+    )
     hot_gb_s: float | None = Field(gt=0, description="from the page cache; None: never from there")
     needs_page_cache: bool = Field(description="slow where the host has no memory for all files")
     buffer_mb: int = Field(ge=0, description="of each rank, in host memory")

@@ -32,4 +32,11 @@ def load_job(chosen: Chosen, disk_gb_s: float, host_bytes: int | None = None) ->
         gpu=layout.gpu,
         disk_gb_s=disk_gb_s,
         host_bytes=host_bytes,
+        files=_files(chosen),
     )
+
+
+def _files(chosen: Chosen) -> int | None:
+    """Return how many files the source has; None where others than those are read."""
+    as_published = files_bytes(chosen) == chosen.wanted.facts.size_bytes
+    return len(chosen.wanted.facts.files) if as_published else None

@@ -27,6 +27,7 @@ class LoadJob:
         gpu: the card, for its link; None: not known.
         disk_gb_s: sequential rate of the disk, 10^9 bytes a second.
         host_bytes: memory that the page cache and the readers may have; None: as much as needed.
+        files: how many there are; None: not known, at least one for each rank.
     """
 
     engine: str
@@ -36,6 +37,7 @@ class LoadJob:
     gpu: Gpu | None
     disk_gb_s: float
     host_bytes: int | None = None
+    files: int | None = None
 
     @property
     def link_gb_s(self) -> float:
@@ -112,7 +114,8 @@ def choose_load(job: LoadJob) -> ChosenLoad:
 
 def _load(row: LoadStrategy, job: LoadJob) -> Load:
     """The ranks share the disk; whatever is read goes over the cards' links."""
-    taken = min(row.one_rank_gb_s * job.ranks, row.most_gb_s)
+    readers = min(job.ranks, job.files or job.ranks) if row.reads_whole_files else job.ranks
+    taken = min(row.one_rank_gb_s * readers, row.most_gb_s)
     cold = min(row.disk_share * job.disk_gb_s, taken, job.link_gb_s)
     hot = min(row.hot_gb_s, job.link_gb_s) if row.hot_gb_s else cold
     peak = peak_host_bytes(row, job.files_bytes, job.ranks)

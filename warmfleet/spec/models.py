@@ -158,7 +158,9 @@ class SloSpec(SpecModel):
         "one site is planned where one is too far from too many",
     )
     cold_start: Annotated[Duration, Positive] | None = Field(
-        default=None, description="process start to warm; 60 s in the lab, else planned if absent"
+        default=None,
+        description="process start to warm after a reboot, artefacts kept; 60 s in the lab, "
+        "else planned if absent",
     )
     availability: Annotated[
         Percentage, checked(lambda p: 0 < p.value < 100, "more than 0% and less than 100%")
