@@ -1,6 +1,7 @@
 """Where the servers are: exact against trying every set, by users alone, and what it entails."""
 
 import ast
+import dataclasses
 import itertools
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from warmfleet.catalog.load import load_catalog
 from warmfleet.errors import PlanRefusedError
 from warmfleet.network.distance import distance_km
 from warmfleet.network.estimate import estimate
+from warmfleet.plan import site_reasons
 from warmfleet.plan.site_rules import SiteRules
 from warmfleet.plan.site_search import Search, percentile
 from warmfleet.plan.sites import APART_KM, ChosenSites, choose_sites
@@ -189,3 +191,26 @@ def test_a_limit_that_nothing_keeps_is_refused_with_the_least_that_works() -> No
     assert said.endswith(", or placement.sites.at_most: 2")
     least = float(said.partition("; nearest: ")[2].split(" ms")[0])
     assert len(_choose(users, at_most=1, limit_ms=least).sites) == 1
+
+
+def test_across_the_border_the_time_of_each_carrier_is_told_where_they_differ(monkeypatch) -> None:
+    def by_carrier(place, region, catalog, *, carrier=None):
+        found = estimate(place, region, catalog)
+        return dataclasses.replace(found, ms=found.ms + len(carrier or ""))
+
+    monkeypatch.setattr(site_reasons, "estimate", by_carrier)
+    abroad = tuple(region for region in REGIONS if region.id == "hongkong")
+    site = _choose(_users(CN_GD=0.6, SG=0.4), regions=abroad).sites[0]
+
+    users = site_reasons.plan_users(site, CATALOG)
+
+    assert [(row.where, row.cross_border) for row in users] == [("CN-GD", True), ("SG", False)]
+    assert set(users[0].by_carrier_ms) == {carrier.id for carrier in CATALOG.carriers}
+    assert users[1].by_carrier_ms == {}
+    said = list(
+        site_reasons.explain_site(site, users, site_reasons.plan_rtt(site.visitors), "sites[0]")
+    )
+    told = {decision.field: decision for decision in said}
+    assert told["sites[0].icp_filing"].value is False
+    assert told["sites[0].cross_border_share"].value == 0.6
+    assert "china-telecom" in told["sites[0].cross_border_share"].reason

@@ -226,6 +226,9 @@ def test_the_lock_answers_when_the_log_is_gone_until_it_is_asked_again(tmp_path:
     (tmp_path / "access.log").unlink()
 
     assert dump_plan(check_any_lock(project, "own")) == dump_plan(first)
+    counted = next(row for row in first.decisions if row.field.startswith("counted_users."))
+    assert (counted.field, counted.value) == ("counted_users.counted.requests", 143)
+    assert "31 (21.68%) come from addresses that are not of the internet" in counted.reason
     with pytest.raises(SpecError, match=r"own\.yaml:8: users\.access_log: "):
         plan_environment(project, "own", refresh=True)
     _log(tmp_path, counts={"8.8.8.8": 9})
