@@ -1,5 +1,6 @@
 """What every request goes through on its way to the engine and back."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inference_app.admission import Admission
@@ -18,6 +19,7 @@ class DataPath:
     Attributes:
         settings: of the service.
         engine: answers.
+        engine_fields: what every generation is sent with.
         admission: lets requests in and hands out the engine's slots.
         quarantine: keeps out what ended an engine.
         metrics: counts.
@@ -25,6 +27,7 @@ class DataPath:
 
     settings: ServiceSettings
     engine: EngineClient
+    engine_fields: Mapping[str, object]
     admission: Admission
     quarantine: Quarantine
     metrics: ServiceMetrics

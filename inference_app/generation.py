@@ -154,8 +154,8 @@ class GenerationResponse(Response):
         async for chunk in reply.chunks():
             block = buffer.feed(chunk)
             if self._first_event_s is None:
-                # A keep-alive comment before the first token is no reason to send the header.
-                block = b"".join(event for event in split_events(block) if data_of(event))
+                # What comes before the first token is no reason to send the header.
+                block = b"".join(event for event in split_events(block) if _is_answer(event))
             if not block:
                 continue
             self._note_first_event()
@@ -174,7 +174,7 @@ class GenerationResponse(Response):
         async for chunk in reply.chunks():
             for event in split_events(buffer.feed(chunk)):
                 data = data_of(event)
-                if data is None:
+                if data is None or (self._first_event_s is None and not _is_answer(event)):
                     continue
                 self._note_first_event()
                 self._events += 1
@@ -243,6 +243,11 @@ class GenerationResponse(Response):
         if self._first_event_s is None:
             self._first_event_s = time.monotonic() - self._started
             self._metrics.first_token(self._first_event_s)
+
+
+def _is_answer(event: bytes) -> bool:
+    """Tell an event of the answer from a comment, and from the progress of its prompt."""
+    return data_of(event) is not None and b'"prompt_progress":' not in event
 
 
 async def _disconnected(receive: Receive) -> None:

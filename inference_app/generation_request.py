@@ -1,6 +1,7 @@
 """What the gate must know of a request for the engine, and what it sends on."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
@@ -38,8 +39,23 @@ class GenerationRequest:
     choices: int = 1
 
     @classmethod
-    def parse(cls, raw: bytes, endpoint: Endpoint, *, model: str, limits: LimitSettings) -> Self:
+    def parse(
+        cls,
+        raw: bytes,
+        endpoint: Endpoint,
+        *,
+        model: str,
+        limits: LimitSettings,
+        engine_fields: Mapping[str, object],
+    ) -> Self:
         """Check the fields that the gate acts on; the engine checks the rest.
+
+        Args:
+            raw: the body.
+            endpoint: what kind of request it is.
+            model: the served name.
+            limits: what a request may ask for.
+            engine_fields: what every generation is sent with.
 
         Raises:
             ApiError: 400 or 404 in OpenAI's form, naming the field.
@@ -54,6 +70,7 @@ class GenerationRequest:
         for field in _LENGTH_FIELDS:
             fields.pop(field, None)
         fields["max_tokens"] = length
+        fields |= engine_fields
         fields["stream"] = True
         fields["stream_options"] = {**options, "include_usage": True}
         return cls(

@@ -245,7 +245,14 @@ class Service:
     def _new_traffic(
         self, client: EngineClient, metrics: ServiceMetrics, *, tls: ssl.SSLContext | None
     ) -> Listener:
-        path = DataPath(self._settings, client, self._admission, self._quarantine, metrics)
+        path = DataPath(
+            self._settings,
+            client,
+            self._launcher.request_fields,
+            self._admission,
+            self._quarantine,
+            metrics,
+        )
         app = create_app(path, host=socket.gethostname())
         return Listener(
             app,

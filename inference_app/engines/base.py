@@ -36,6 +36,10 @@ class Launcher(Protocol):
         """Request fields that make a warm-up probe do its whole work, for example no cache."""
 
     @property
+    def request_fields(self) -> Mapping[str, object]:
+        """What every generation is sent with, so that it can be stopped soon."""
+
+    @property
     def network(self) -> bool:
         """Whether its processes need TCP among themselves; else they get Unix sockets alone."""
 

@@ -38,6 +38,11 @@ class FakeLauncher:
         return {"cache_prompt": False, "ignore_eos": True}
 
     @property
+    def request_fields(self) -> Mapping[str, object]:
+        """Nothing: it always stops at once."""
+        return {}
+
+    @property
     def network(self) -> bool:
         """None: one process, one socket."""
         return False

@@ -33,6 +33,11 @@ class LlamacppLauncher:
         return {"cache_prompt": False, "ignore_eos": True}
 
     @property
+    def request_fields(self) -> Mapping[str, object]:
+        """Have it tell its progress: only so it looks for its client after each batch."""
+        return {"return_progress": True}
+
+    @property
     def network(self) -> bool:
         """None: one process, one socket."""
         return False

@@ -49,7 +49,11 @@ async def _answer(request: Request, endpoint: Endpoint) -> Response:
         limit_s = _time_limit(request.headers.get(TIME_LIMIT_HEADER))
         raw = await _read_body(request, path.settings.limits.max_body_bytes)
         asked = GenerationRequest.parse(
-            raw, endpoint, model=path.settings.model.name, limits=path.settings.limits
+            raw,
+            endpoint,
+            model=path.settings.model.name,
+            limits=path.settings.limits,
+            engine_fields=path.engine_fields,
         )
         path.quarantine.check(asked.fingerprint)
         if admission.busy:  # else the engine itself says at once what is too long

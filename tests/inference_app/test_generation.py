@@ -98,6 +98,7 @@ class _Call:
         path = DataPath(
             ServiceSettings.model_validate(document),
             cast(EngineClient, self.engine),
+            {},
             self.admission,
             Quarantine(Path("unused")),
             metrics,
@@ -178,6 +179,20 @@ async def test_a_comment_sends_no_header() -> None:
     call = await _Call([b": ping\n\n", error]).finish()
     assert call.status == 500, "the header waited for what the engine had to say"
     assert call.outcome() == "engine_failed"
+
+
+_PROGRESS = _event("", prompt_progress={"total": 9, "processed": 4})
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_progress_of_a_prompt_is_no_part_of_the_answer(stream: bool) -> None:
+    said = _event('the "prompt_progress": is text')
+    call = await _Call([_PROGRESS, _PROGRESS + said, _END, _DONE], stream=stream).finish()
+    assert call.outcome() == "completed"
+    if stream:
+        assert call.body == said + _END + _DONE
+    failed = await _Call([_PROGRESS], stream=stream).finish()
+    assert failed.status == 503, "the header waited for what the engine had to say"
 
 
 @pytest.mark.parametrize("stream", [True, False])

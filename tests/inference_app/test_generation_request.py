@@ -16,7 +16,7 @@ _MESSAGES = [{"role": "user", "content": "hello"}]
 
 def _parse(**fields: object) -> GenerationRequest:
     raw = json.dumps({"model": "chat", "messages": _MESSAGES, **fields}).encode()
-    return GenerationRequest.parse(raw, CHAT, model="chat", limits=_LIMITS)
+    return GenerationRequest.parse(raw, CHAT, model="chat", limits=_LIMITS, engine_fields={})
 
 
 def _sent(request: GenerationRequest) -> dict[str, Any]:
@@ -116,5 +116,5 @@ def test_refusals_name_the_field(fields: dict[str, Any], status: int, param: str
 )
 def test_what_is_not_an_object_is_refused(raw: bytes) -> None:
     with pytest.raises(ApiError) as caught:
-        GenerationRequest.parse(raw, CHAT, model="chat", limits=_LIMITS)
+        GenerationRequest.parse(raw, CHAT, model="chat", limits=_LIMITS, engine_fields={})
     assert (caught.value.status, caught.value.code) == (400, "invalid_json")

@@ -1,7 +1,9 @@
 """The whole API on the real engine with real weights."""
 
+import asyncio
 import hashlib
 import json
+import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -11,7 +13,13 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from tests.inference_app.support import ReplicaProcess, replica_process, settings_document
+from tests.inference_app.support import (
+    ReplicaProcess,
+    ask_engine,
+    eventually,
+    replica_process,
+    settings_document,
+)
 from warmfleet.converge.weights import ensure_weights
 from warmfleet.plan.lock import read_lock
 from warmfleet.project import Project
@@ -141,6 +149,30 @@ async def test_tools_are_taken(client: openai.AsyncOpenAI) -> None:
         max_tokens=4,
     )
     assert answer.choices[0].finish_reason in {"length", "stop", "tool_calls"}
+
+
+async def test_a_client_that_leaves_in_the_prompt_frees_the_slot_soon(
+    replica: ReplicaProcess, client: openai.AsyncOpenAI
+) -> None:
+    socket, _ = replica.engine()
+
+    async def busy() -> bool:
+        return any(slot["is_processing"] for slot in await ask_engine(socket, "/slots"))
+
+    async def idle() -> bool:
+        return not await busy()
+
+    fields: Any = {**_SKY, "prompt": "word " * 450, "max_tokens": 1, "stream": True}
+    began = time.monotonic()
+    assert [chunk async for chunk in await client.completions.create(**fields)]
+    whole_s = time.monotonic() - began
+    request = asyncio.ensure_future(client.completions.create(**fields))
+    await eventually(busy, "the prompt to be read")
+    request.cancel()
+    left = time.monotonic()
+    await asyncio.gather(request, return_exceptions=True)
+    await eventually(idle, "the slot to be free")
+    assert time.monotonic() - left < 0.6 * whole_s, "one batch of eight, and some patience"
 
 
 class _Answer(BaseModel):
