@@ -139,6 +139,16 @@ async def test_what_the_engine_refuses_names_the_prompt(client: openai.AsyncOpen
         await client.completions.create(**{**_SKY, "prompt": [99_999_999]})
 
 
+async def test_a_chat_begins_with_its_role(client: openai.AsyncOpenAI) -> None:
+    messages: Any = [{"role": "user", "content": "Say a word."}]
+    stream = await client.chat.completions.create(
+        model="chat", messages=messages, max_tokens=3, stream=True
+    )
+    deltas = [chunk.choices[0].delta async for chunk in stream if chunk.choices]
+    assert deltas[0].role == "assistant"
+    assert "".join(delta.content or "" for delta in deltas)
+
+
 async def test_tools_are_taken(client: openai.AsyncOpenAI) -> None:
     """The model has no template for calls: that the engine reads tools is all that shows here."""
     tool: Any = {"type": "function", "function": {"name": "now", "parameters": {"type": "object"}}}
