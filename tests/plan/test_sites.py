@@ -194,9 +194,10 @@ def test_a_limit_that_nothing_keeps_is_refused_with_the_least_that_works() -> No
 
 
 def test_across_the_border_the_time_of_each_carrier_is_told_where_they_differ(monkeypatch) -> None:
-    def by_carrier(place, region, catalog, *, carrier=None):
+    def by_carrier(place, region, catalog, *, carrier, line):
         found = estimate(place, region, catalog)
-        return dataclasses.replace(found, ms=found.ms + len(carrier or ""))
+        assert line == "ordinary"
+        return dataclasses.replace(found, ms=found.ms + len(carrier))
 
     monkeypatch.setattr(site_reasons, "estimate", by_carrier)
     abroad = tuple(region for region in REGIONS if region.id == "hongkong")

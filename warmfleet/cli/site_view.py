@@ -53,4 +53,4 @@ def _by_carrier(users: Sequence[SiteUsersPlan]) -> str:
     if first is None:
         return ""
     carriers = ", ".join(f"{name} {ms:.0f} ms" for name, ms in first.by_carrier_ms.items())
-    return f"; from {first.where}: {carriers}"
+    return f"; on ordinary lines from {first.where}: {carriers}"

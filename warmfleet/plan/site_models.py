@@ -25,7 +25,7 @@ class SiteUsersPlan(Plan):
     basis: Literal["measured", "probed", "modelled"]
     cross_border: bool = Field(description="users or servers in mainland China, the other not")
     by_carrier_ms: dict[str, float] = Field(
-        default_factory=dict, description="across the border, where carriers differ"
+        default_factory=dict, description="over the border on each carrier's ordinary line"
     )
 
 

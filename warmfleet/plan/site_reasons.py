@@ -152,13 +152,14 @@ def _why_several(chosen: ChosenSites) -> str:
 
 
 def _by_carrier(row: Visitors, site: ChosenSite, catalog: Catalog) -> dict[str, float]:
+    """Return what the users of each carrier have on its ordinary line, where carriers differ."""
     place = row.users.place
     if not (place.mainland and _crosses(row, site)):
         return {}
-    found = {
-        carrier.id: round(estimate(place, site.region, catalog, carrier=carrier.id).ms, _ROUNDED)
-        for carrier in catalog.carriers
-    }
+    found = {}
+    for carrier in catalog.carriers:
+        rtt = estimate(place, site.region, catalog, carrier=carrier.id, line="ordinary")
+        found[carrier.id] = round(rtt.ms, _ROUNDED)
     return found if len(set(found.values())) > 1 else {}
 
 
@@ -170,7 +171,7 @@ def _told(users: SiteUsersPlan) -> str:
     carriers = ", ".join(f"{name} {ms:.0f}" for name, ms in users.by_carrier_ms.items())
     bounds = f"{users.low_ms:.0f} to {users.high_ms:.0f}"
     said = f"{users.where} ({users.share:.1%}) {users.rtt_ms:.0f} ms, {bounds}"
-    return f"{said} ({carriers})" if carriers else said
+    return f"{said} (on ordinary lines: {carriers})" if carriers else said
 
 
 def _sources(chosen: ChosenSites) -> str:
