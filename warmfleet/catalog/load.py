@@ -26,6 +26,7 @@ _READ_WHEN_ASKED = {
     "load_rates.yaml",
     "prices.yaml",
     "quality.yaml",
+    "rtt.json",
     "servers.yaml",
     "speed_anchors.yaml",
 }

@@ -23,14 +23,13 @@ __all__ = [
     "Region",
     "Row",
     "RttKind",
-    "RttLine",
     "Weights",
     "WireSizes",
 ]
 
 EngineName = Literal["llamacpp", "fake"]
 
-RttKind = Literal["mainland", "cross-border", "hongkong", "public-internet"]
+RttKind = Literal["mainland", "cross-border", "hongkong", "public-internet", "cloud-backbone"]
 
 
 class Model(Row):
@@ -181,16 +180,6 @@ class FrontRates(Row):
     tokens_per_thread_s: float = Field(gt=0, description="prompt text turned into tokens")
 
 
-class RttLine(Row):
-    """Round-trip time of one kind of path as a line over distance."""
-
-    kind: RttKind
-    base_ms: float = Field(ge=0)
-    per_1000_km_ms: float = Field(gt=0)
-    below_ms: float = Field(ge=0, description="nine of ten are not further below the line")
-    above_ms: float = Field(ge=0, description="nine of ten are not further above the line")
-
-
 class Catalog(BaseModel):
     """All rows; ``version`` changes whenever any of them does."""
 
@@ -212,7 +201,6 @@ class Catalog(BaseModel):
     wire: WireSizes
     front: FrontRates
     peaks: Peaks
-    rtt: tuple[RttLine, ...]
 
     @model_validator(mode="after")
     def _references_exist(self) -> Self:
