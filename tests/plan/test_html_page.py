@@ -126,6 +126,12 @@ def test_every_refused_offer_line_and_price_is_there(name: str) -> None:
     said = [offer.why for model in plan.models for offer in model.refused]
     said += [line.against for site in plan.sites for line in site.bandwidth.options if line.against]
     said += [item.what for site in plan.cost.sites for item in site.items]
+    said += [
+        f"{carrier} {ms:.0f}"
+        for site in plan.sites
+        for users in site.users
+        for carrier, ms in users.by_carrier_ms.items()
+    ]
     for part in said:
         assert " ".join(part.split()) in text
     if plan.cost.lower_bound:
