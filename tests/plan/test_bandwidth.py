@@ -1,5 +1,6 @@
 """The line of a site: cases as data, and what more load must never do."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from warmfleet.catalog.lines import LinePrice
 from warmfleet.catalog.load import load_catalog
 from warmfleet.errors import PlanRefusedError, SpecError
-from warmfleet.network.estimate import estimate
+from warmfleet.network.estimate import RttEstimate, estimate
+from warmfleet.plan import line_paths
 from warmfleet.plan.bandwidth import (
     PlannedBandwidth,
     SiteTraffic,
@@ -39,9 +41,18 @@ def _planned(spec: FleetSpec, site: dict[str, Any], **options: Any) -> PlannedBa
     return plan_bandwidth(traffic, spec, CATALOG, rtt_p95_ms=site.get("rtt_p95_ms"), **options)
 
 
+def _paths_of(ms: dict[str, float]) -> Any:
+    def estimate(*_: Any, line: str, **__: Any) -> RttEstimate:
+        return RttEstimate(ms[line], ms[line] / 2, ms[line] * 2, "modelled", "mainland", "case")
+
+    return estimate
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_case(case, servers) -> None:
+def test_case(case, servers, monkeypatch) -> None:
     spec, site = servers.spec(case.get("set", {})), case.get("site", {})
+    if "ms" in site:
+        monkeypatch.setattr(line_paths, "estimate", _paths_of(site["ms"]))
 
     if "error" in case:
         with pytest.raises((PlanRefusedError, SpecError)) as caught:
@@ -66,7 +77,7 @@ def test_every_line_is_in_the_table_with_its_time_its_money_and_a_verdict(server
     inputs = planned.line.inputs
     options = {name: row for name, row in inputs.items() if name.startswith("option_")}
     assert len(options) == 8  # BGP, and one to three carriers
-    assert all(" ms (p95 " in str(row) for row in options.values())
+    assert all(re.match(r"[\d.]+ ms \(\d+ to \d+, p95 ", str(row)) for row in options.values())
     assert all("CNY a month (" in str(row) for row in options.values())
     assert str(inputs["option_bgp"]).endswith(": taken")
     assert "leaves China Mobile (50.6%" in str(inputs["option_china-telecom"])
@@ -75,18 +86,36 @@ def test_every_line_is_in_the_table_with_its_time_its_money_and_a_verdict(server
     )
 
 
-def test_crossing_over_costs_what_was_measured(servers) -> None:
-    users = {"users": [{"where": "CN-BJ", "share": "100%"}]}
-    ways = [
-        _planned(servers.spec(users | {"network": {"line": line}}), {}).plan.rtt_ms
-        for line in ("bgp", "china-mobile+china-telecom+china-unicom")
-    ]
-    bgp = estimate(
-        PLACES["CN-BJ"], next(r for r in CATALOG.regions if r.id == "guangzhou"), CATALOG
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("bgp", "bgp"),
+        ("china-telecom", "same-carrier"),
+        ("china-mobile", "cross-carrier"),
+        ("china-mobile+china-telecom+china-unicom", "same-carrier"),
+    ],
+)
+def test_a_carriers_users_take_the_path_that_the_line_makes(servers, line, path) -> None:
+    spec = servers.spec(
+        {
+            "users": [{"where": "CN-BJ", "share": "100%"}],
+            "network": {"line": line, "carriers": {"china-telecom": "100%"}},
+        }
     )
-    assert ways[0] == pytest.approx(bgp.ms, abs=0.06)
-    # 1888 km: -1.1 ms and 2.52 ms a 1000 km.
-    assert ways[1] == pytest.approx(bgp.ms - 1.1 + 2.52 * 1.888, abs=0.1)
+    region = next(row for row in CATALOG.regions if row.id == "guangzhou")
+    expected = estimate(PLACES["CN-BJ"], region, CATALOG, carrier="china-telecom", line=path)
+
+    assert _planned(spec, {}).plan.rtt_ms == pytest.approx(expected.ms, abs=0.06)
+
+
+def test_a_premium_line_is_for_its_own_carriers_and_never_slower_than_bgp(servers) -> None:
+    places = ["CN-BJ", "CN-GD", "CN-SH", "CN-XJ"]
+    users = [{"where": place, "share": "25%"} for place in places]
+    for region in ("hongkong", "singapore", "losangeles", "frankfurt"):
+        spec = servers.spec({"users": users, "network": {"carriers": {"china-telecom": "100%"}}})
+        options = {o.line: o for o in _planned(spec, {"region": region}).plan.options}
+        assert options["cn2"].rtt_ms == options["bgp-pro"].rtt_ms <= options["bgp"].rtt_ms
+        assert options["cmin2"].rtt_ms >= options["bgp"].rtt_ms
 
 
 def test_own_prices_stand_in_for_all_examples(servers) -> None:

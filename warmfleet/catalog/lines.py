@@ -8,7 +8,7 @@ from warmfleet.catalog.rows import Row
 from warmfleet.spec.network import Billing
 from warmfleet.spec.units import BitRate
 
-__all__ = ["Line", "LinePath", "LinePrice", "PremiumPath"]
+__all__ = ["Line", "LinePrice"]
 
 
 class Line(Row):
@@ -32,22 +32,6 @@ class Line(Row):
             msg = f"{self.id}: steps must rise"
             raise ValueError(msg)
         return self
-
-
-class LinePath(Row):
-    """Milliseconds of a path inside the mainland against that of a BGP line."""
-
-    path: Literal["same-carrier", "cross-carrier"]
-    base_ms: float
-    per_1000_km_ms: float
-
-
-class PremiumPath(Row):
-    """Round-trip time over the border on a premium line, as a line over distance."""
-
-    kind: Literal["hongkong", "cross-border"]
-    base_ms: float = Field(ge=0)
-    per_1000_km_ms: float = Field(gt=0)
 
 
 class LinePrice(Row):

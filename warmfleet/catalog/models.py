@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from warmfleet.catalog.architecture import Architecture
-from warmfleet.catalog.lines import Line, LinePath, LinePrice, PremiumPath
+from warmfleet.catalog.lines import Line, LinePrice
 from warmfleet.catalog.rows import Row
 from warmfleet.catalog.wire import Peaks, WireSizes
 
@@ -195,8 +195,6 @@ class Catalog(BaseModel):
     places: tuple[Place, ...]
     carriers: tuple[Carrier, ...]
     lines: tuple[Line, ...]
-    line_paths: tuple[LinePath, ...]
-    premium_paths: tuple[PremiumPath, ...]
     line_prices: tuple[LinePrice, ...]
     wire: WireSizes
     front: FrontRates

@@ -80,6 +80,8 @@ class Weighed:
         return LineOption(
             line=self.id,
             rtt_ms=round(self.ms, 1),
+            rtt_low_ms=round(sum(path.weight * path.low_ms for path in self.paths), 1),
+            rtt_high_ms=round(sum(path.weight * path.high_ms for path in self.paths), 1),
             rtt_p95_ms=round(self.p95_ms, 1),
             worst_carrier=worst,
             worst_ms=round(means[worst] if worst else self.ms, 1),
@@ -141,7 +143,7 @@ def choose_line(
     reached = reaches(region, users, shares, catalog)
     weighed: list[Weighed] = []
     for lines in sold:
-        found = paths(lines, reached, catalog)
+        found = paths(lines, reached)
         weighed.append(Weighed(lines, found, price(lines, found)))
     by_id = {one.id: one for one in weighed}
     if asked is not None:

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from warmfleet.catalog.lines import Line
-from warmfleet.catalog.models import Catalog, Region
-from warmfleet.network.distance import distance_km
-from warmfleet.network.estimate import RttEstimate, estimate
+from warmfleet.catalog.models import Catalog, Place, Region
+from warmfleet.network.estimate import PathLine, RttEstimate, estimate
 from warmfleet.resolve.facts import UserFacts
 
 __all__ = [
@@ -20,6 +19,9 @@ __all__ = [
     "reaches",
 ]
 
+_INSIDE: tuple[PathLine, ...] = ("bgp", "same-carrier", "cross-carrier")
+_ACROSS: tuple[PathLine, ...] = ("bgp", "ordinary", "premium")
+
 
 @dataclass(frozen=True)
 class Reach:
@@ -28,12 +30,10 @@ class Reach:
     weight: float
     carrier: str | None
     """None: outside the mainland, where the carriers of the catalog are not the users'."""
-    users_inside: bool
-    """In the mainland."""
-    site_inside: bool
-    km: float
-    ordinary: RttEstimate
-    """Over a BGP line."""
+    place: Place
+    region: Region
+    over: Mapping[PathLine, RttEstimate]
+    """Over what a line may make of the path."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,9 @@ class Path:
     ms: float
     crosses: bool
     """Their carrier hands them to another one, through exchanges that congest."""
+    low_ms: float
+    high_ms: float
+    """80 of 100 such paths lie between the two."""
 
 
 def reaches(
@@ -62,27 +65,21 @@ def reaches(
     found: list[Reach] = []
     for user in users:
         place, carriers = user.place, shares.items() if user.place.mainland else [(None, 1.0)]
-        km = distance_km(place.latitude, place.longitude, region.latitude, region.longitude)
-        found += [
-            Reach(
-                user.fraction / whole * share,
-                carrier,
-                place.mainland,
-                region.mainland,
-                km,
-                estimate(place, region, catalog, carrier=carrier),
-            )
-            for carrier, share in carriers
-        ]
+        kinds = _INSIDE if place.mainland and region.mainland else _ACROSS
+        if not place.mainland and not region.mainland:
+            kinds = ("bgp",)
+        for carrier, share in carriers:
+            over = {
+                kind: estimate(place, region, catalog, carrier=carrier, line=kind) for kind in kinds
+            }
+            found.append(Reach(user.fraction / whole * share, carrier, place, region, over))
     return found
 
 
-def paths(lines: Sequence[Line], found: Sequence[Reach], catalog: Catalog) -> list[Path]:
+def paths(lines: Sequence[Line], found: Sequence[Reach]) -> list[Path]:
     """Return the path of each; every user takes the line that suits best."""
     return [
-        _path(
-            lines[0] if reach.carrier is None else best_line(lines, reach.carrier), reach, catalog
-        )
+        _path(lines[0] if reach.carrier is None else best_line(lines, reach.carrier), reach)
         for reach in found
     ]
 
@@ -116,15 +113,18 @@ def carrier_means(found: Sequence[Path]) -> dict[str, float]:
     return means
 
 
-def _path(line: Line, reach: Reach, catalog: Catalog) -> Path:
+def _path(line: Line, reach: Reach) -> Path:
     reached = reach.carrier is None or reach.carrier in line.carriers
-    ms, thousand_km = reach.ordinary.ms, reach.km / 1000
-    if line.kind == "single" and reach.users_inside and reach.site_inside:
-        kind = "same-carrier" if reached else "cross-carrier"
-        row = next(row for row in catalog.line_paths if row.path == kind)
-        ms = max(0.0, ms + row.base_ms + row.per_1000_km_ms * thousand_km)
-    elif line.kind == "premium" and reached and reach.users_inside != reach.site_inside:
-        for premium in catalog.premium_paths:
-            if premium.kind == reach.ordinary.kind:
-                ms = min(ms, premium.base_ms + premium.per_1000_km_ms * thousand_km)
-    return Path(reach.weight, reach.carrier, ms, not reached)
+    inside = reach.place.mainland and reach.region.mainland
+    rtt = reach.over["bgp"]
+    if line.kind == "single" and inside:
+        rtt = reach.over["same-carrier" if reached else "cross-carrier"]
+    elif line.kind == "premium" and "premium" in reach.over:
+        # Fits cross each other; nobody sells a premium line that is slower than BGP.
+        better, ordinary = reach.over["premium"], reach.over["ordinary"]
+        rtt = min(rtt, better, key=_ms) if reached else max(rtt, ordinary, key=_ms)
+    return Path(reach.weight, reach.carrier, rtt.ms, not reached, rtt.low_ms, rtt.high_ms)
+
+
+def _ms(rtt: RttEstimate) -> float:
+    return rtt.ms

@@ -120,7 +120,8 @@ def _row(option: LineOption, names: dict[str, str]) -> str:
         money = f"{option.monthly:,.0f} {option.currency} a month ({option.billing}"
         money += ", example)" if option.example else ")"
     verdict = "taken" if option.against is None else option.against
-    return f"{option.rtt_ms:g} ms (p95 {option.rtt_p95_ms:g}{worst}), {money}: {verdict}"
+    bounds = f"{option.rtt_low_ms:.0f} to {option.rtt_high_ms:.0f}"
+    return f"{option.rtt_ms:g} ms ({bounds}, p95 {option.rtt_p95_ms:g}{worst}), {money}: {verdict}"
 
 
 def _crossing(one: Weighed, names: dict[str, str]) -> str | None:

@@ -93,6 +93,8 @@ class LineOption(Plan):
 
     line: str
     rtt_ms: float = Field(ge=0, description="mean over users and carriers, by their shares")
+    rtt_low_ms: float = Field(ge=0, description="mean of the lower bounds of 80 in 100 paths")
+    rtt_high_ms: float = Field(ge=0, description="mean of the upper bounds")
     rtt_p95_ms: float = Field(ge=0)
     worst_carrier: str | None = Field(description="of the users in the mainland; None: none there")
     worst_ms: float = Field(ge=0)
