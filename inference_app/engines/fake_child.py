@@ -76,7 +76,7 @@ class FakeEngine:
         if path in _PROMPTS:
             await self._complete(path, json.loads(body), reply)
         elif path == "/v1/chat/completions/input_tokens":
-            tokens = len(_prompt_of(json.loads(body)).split())
+            tokens = len(_chat_of(json.loads(body)).split())
             await reply.whole(200, {"input_tokens": tokens})
         elif path == "/tokenize":
             tokens = len(json.loads(body)["content"].split())
@@ -91,7 +91,8 @@ class FakeEngine:
             await reply.whole(404, _error(404, f"no {path}", "not_found_error"))
 
     async def _complete(self, path: str, fields: dict[str, Any], reply: "_Reply") -> None:
-        prompt = _prompt_of(fields)
+        text = path == "/v1/completions"
+        prompt = _text_of(fields["prompt"]) if text else _chat_of(fields)
         prompt_tokens = len(prompt.split())
         if prompt_tokens > self._context_tokens:
             reason = (
@@ -105,8 +106,8 @@ class FakeEngine:
             async with self._slots:
                 await self._compile(prompt_tokens)
                 await asyncio.sleep(self._options.first_token_s)
-                chunks = _Chunks(reply, self._model, prompt, text=path == "/v1/completions")
-                if call := _call(fields):
+                chunks = _Chunks(reply, self._model, prompt, text=text)
+                if call := None if text else _call(fields):
                     await chunks.delta(call)
                     await chunks.end("tool_calls", prompt_tokens, 1)
                     self._stats["completed"] += 1
@@ -240,10 +241,11 @@ def _head(status: int, content_type: str, length: str) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
 
-def _prompt_of(fields: dict[str, Any]) -> str:
-    if "messages" in fields:
-        return " ".join(str(message.get("content")) for message in fields["messages"])
-    prompt = fields["prompt"]
+def _chat_of(fields: dict[str, Any]) -> str:
+    return " ".join(str(message.get("content")) for message in fields["messages"])
+
+
+def _text_of(prompt: Any) -> str:
     return " ".join(map(str, prompt)) if isinstance(prompt, list) else str(prompt)
 
 
@@ -253,8 +255,9 @@ def _call(fields: dict[str, Any]) -> dict[str, Any] | None:
     if not tools or choice in ("auto", "none", None):
         return None
     function = tools[0]["function"]
-    names = (function.get("parameters") or {}).get("properties", {})
-    arguments = json.dumps(dict.fromkeys(names, _WORDS[0]))
+    names = (function.get("parameters") or {}).get("properties")
+    known = names if isinstance(names, dict) else {}
+    arguments = json.dumps(dict.fromkeys(known, _WORDS[0]))
     called = {"name": function["name"], "arguments": arguments}
     return {"tool_calls": [{"index": 0, "id": "call_0", "type": "function", "function": called}]}
 

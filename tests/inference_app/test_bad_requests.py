@@ -96,6 +96,15 @@ def test_a_body_that_is_hardly_json(
         assert (reason or "") in refused(status, answer)["message"]
 
 
+@pytest.mark.parametrize("fields", [{"messages": None}, {"tools": 5}, {"input": {}}])
+def test_fields_of_another_request_do_not_matter(
+    replica: ReplicaProcess, fields: dict[str, object]
+) -> None:
+    body = {"model": "chat", "prompt": "hello", "max_tokens": 2, "tool_choice": "required"}
+    raw = json.dumps(body | fields).encode()
+    assert post(replica.base, raw, path="/v1/completions")[0] == 200
+
+
 async def test_the_content_type_does_not_matter(replica: ReplicaProcess) -> None:
     async with aiohttp.ClientSession() as session:
         for kind in ("text/plain", "application/x-www-form-urlencoded", "nonsense"):
