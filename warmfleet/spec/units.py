@@ -141,13 +141,13 @@ class Quantity:
 
     @classmethod
     def _pattern(cls) -> str:
-        return r"(?P<number>\d{1,12}(?:\.\d{1,6})?)\s*(?P<unit>[A-Za-z%/]*)"
+        return r"(?P<number>\d{1,25}(?:\.\d{1,6})?)\s*(?P<unit>[A-Za-z%/]*)"
 
     @classmethod
     def _schema_pattern(cls) -> str:
         names = "|".join(re.escape(name) for name in cls.units if name)
         bare = "?" if "" in cls.units else ""
-        return rf"^\s*\d{{1,12}}(\.\d{{1,6}})?\s*({names}){bare}\s*$"
+        return rf"^\s*\d{{1,25}}(\.\d{{1,6}})?\s*({names}){bare}\s*$"
 
     @classmethod
     def _unit(cls, written: str) -> Decimal | None:
