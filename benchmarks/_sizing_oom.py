@@ -1,7 +1,6 @@
 """Settings that fitted on a card, or did not."""
 
 import re
-from dataclasses import replace
 
 from _sizing_rows import (
     GIB,
@@ -13,6 +12,7 @@ from _sizing_rows import (
     number,
     subject_of,
 )
+from msgspec.structs import replace
 
 from warmfleet.sizing.engine_memory import EngineMemory
 from warmfleet.sizing.fit import Layout, fit

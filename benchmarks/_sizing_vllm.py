@@ -1,7 +1,5 @@
 """Logged figures of vLLM: weights on a GPU, and the tokens that its cache was granted."""
 
-from dataclasses import replace
-
 from _sizing_rows import (
     GIB,
     RULE_OF_THUMB,
@@ -13,6 +11,7 @@ from _sizing_rows import (
     number,
     subject_of,
 )
+from msgspec.structs import replace
 
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.sizing.engine_memory import EngineMemory

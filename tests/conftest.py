@@ -3,6 +3,12 @@
 import os
 import signal
 
+import hypothesis
+
+# How long an example takes says more of what else the machine does than of the code.
+hypothesis.settings.register_profile("warmfleet", deadline=None)
+hypothesis.settings.load_profile("warmfleet")
+
 
 def pytest_configure() -> None:
     """Take nothing from who starts the tests that would change what they see."""

@@ -4,8 +4,9 @@ import contextlib
 import os
 import re
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from warmfleet.errors import ProjectNotFoundError
 from warmfleet.private_files import private_folder, write_private_once
@@ -18,8 +19,7 @@ PROJECT_VARIABLE = "WARMFLEET_PROJECT"
 _ENVIRONMENT_NAME = re.compile(r"[a-z][a-z0-9-]{0,30}")
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(Struct, frozen=True):
     """Paths of one project; ``root`` is the folder with ``Pulumi.yaml``."""
 
     root: Path

@@ -1,5 +1,7 @@
 """The shapes of models hold together, and their weights have a known format."""
 
+from msgspec.structs import asdict
+
 from warmfleet.catalog.llm import llms
 from warmfleet.catalog.names import find_model
 from warmfleet.sizing.parts import parts_of
@@ -18,7 +20,7 @@ def test_parameters_are_those_of_the_shape() -> None:
     for model in llms():
         shape = model.architecture
         parts = parts_of(shape)
-        counts = [count for name, count in vars(parts).items() if name != "plain"]
+        counts = [count for name, count in asdict(parts).items() if name != "plain"]
 
         assert sum(counts) == shape.parameters, model.id
         assert shape.family in UNLIKE or parts.other <= 0.05 * shape.parameters, model.id

@@ -1,9 +1,9 @@
 """Arguments of engines, against what the sizing and the load give."""
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
+from msgspec.structs import replace
 
 from warmfleet.catalog.gpu import find_gpu
 from warmfleet.catalog.llm import llms

@@ -1,7 +1,6 @@
 """Where the servers are: exact against trying every set, by users alone, and what it entails."""
 
 import ast
-import dataclasses
 import itertools
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from warmfleet.catalog.load import load_catalog
 from warmfleet.errors import PlanRefusedError
@@ -94,11 +94,11 @@ PRICED = {"cost", "gpu_pools", "line", "bandwidth", "price", "prices"}
 @pytest.mark.parametrize("name", ["sites", "site_rules", "site_search", "site_refusal"])
 def test_no_price_card_or_line_can_enter_the_choice(name: str) -> None:
     tree = ast.parse((PLAN_ROOM / f"{name}.py").read_text())
-    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     read = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
 
-    assert froms
-    assert not {(node.module or "").rpartition(".")[2] for node in froms} & PRICED
+    assert imports
+    assert not {(node.module or "").rpartition(".")[2] for node in imports} & PRICED
     assert not read & {"prices", "price_book", "gpu", "rent"}
 
 
@@ -197,7 +197,7 @@ def test_across_the_border_the_time_of_each_carrier_is_told_where_they_differ(mo
     def by_carrier(place, region, catalog, *, carrier, line):
         found = estimate(place, region, catalog)
         assert line == "ordinary"
-        return dataclasses.replace(found, ms=found.ms + len(carrier))
+        return structs.replace(found, ms=found.ms + len(carrier))
 
     monkeypatch.setattr(site_reasons, "estimate", by_carrier)
     abroad = tuple(region for region in REGIONS if region.id == "hongkong")

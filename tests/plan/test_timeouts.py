@@ -1,9 +1,9 @@
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from warmfleet.errors import PlanRefusedError

@@ -1,10 +1,9 @@
 """Ways of reading weights: what each takes of disk and memory, and which is taken."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from warmfleet.catalog.gpu import find_gpu
 from warmfleet.catalog.load_strategy import load_strategies

@@ -1,11 +1,11 @@
 """Replicas and what callers see of them, against numbers worked out by hand."""
 
 import math
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.sizing.shapes import DENSE, MIXTURE
 from warmfleet.sizing.card_speed import CardSpeed

@@ -1,10 +1,9 @@
 """Times of steps against numbers worked out by hand, and how they move."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.sizing.shapes import DENSE, LATENT, MIXTURE, WINDOWED
 from warmfleet.sizing.card_speed import CardSpeed

@@ -1,15 +1,15 @@
 """Outlines of the land, for maps."""
 
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from warmfleet.catalog.load import read_rows
 
 __all__ = ["Land", "land"]
 
 
-@dataclass(frozen=True)
-class Land:
+class Land(Struct, frozen=True):
     """Coasts as closed rings of longitude and latitude in degrees."""
 
     source: str

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from msgspec.structs import asdict
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -83,7 +84,7 @@ def document(model: Model, question: Question, answer: Fit, nearest: list[str]) 
         "pipeline_parallel": question.layout.pipeline_parallel,
         "engine": question.engine(question.layout.gpu).engine,
         "verdict": answer.verdict,
-        **vars(answer),
+        **asdict(answer),
         "headroom": answer.headroom,
         "missing": answer.missing,
         "nearest": nearest,

@@ -1,8 +1,10 @@
 """The round-trip time between users at a place and servers in a region."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.catalog.models import Catalog, Place, Region, RttKind
 from warmfleet.network.carriers import carrier_offset
@@ -27,8 +29,7 @@ _NETS: dict[RttKind, str] = {
 }
 
 
-@dataclass(frozen=True)
-class RttEstimate:
+class RttEstimate(Struct, frozen=True):
     """A round-trip time; 80 of 100 truths lie between ``low_ms`` and ``high_ms``."""
 
     ms: float

@@ -6,7 +6,8 @@ of Student's t: single snapshots of a network have outliers, and no row is dropp
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.rtt import City, Route, Term
 from warmfleet.network.distance import distance_km
@@ -22,8 +23,7 @@ _TAILS = 4.0
 _ROUNDS = 6
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What of a model is not fitted row by row."""
 
     both_ways: bool
@@ -33,8 +33,7 @@ class Shape:
     noise_ms: float
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """What a fit found."""
 
     mean: tuple[float, ...]

@@ -1,7 +1,8 @@
 """The line of a site: what all callers together need of it, on the sizes that lines are sold in."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.lines import Line, LinePrice
 from warmfleet.catalog.models import Catalog, Region
@@ -20,8 +21,7 @@ from warmfleet.spec.models import FleetSpec
 __all__ = ["PlannedBandwidth", "SiteTraffic", "plan_bandwidth", "site_callers"]
 
 
-@dataclass(frozen=True)
-class SiteTraffic:
+class SiteTraffic(Struct, frozen=True):
     """What crosses the line of one site."""
 
     region: str
@@ -33,8 +33,7 @@ class SiteTraffic:
     """Weights to all servers of the site; None: they come from this machine."""
 
 
-@dataclass(frozen=True)
-class PlannedBandwidth:
+class PlannedBandwidth(Struct, frozen=True):
     """The plan and the reasons for its parts."""
 
     plan: BandwidthPlan

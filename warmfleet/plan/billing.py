@@ -1,8 +1,9 @@
 """How a line is billed: by its size, by the 95th percentile, or by the bytes sent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from warmfleet.catalog.lines import Line, LinePrice
 from warmfleet.catalog.wire import Peaks
@@ -16,8 +17,7 @@ _MONTH_S = 30 * 86400
 _ALL: tuple[Billing, ...] = ("fixed", "p95", "traffic")
 
 
-@dataclass(frozen=True)
-class Month:
+class Month(Struct, frozen=True):
     """What a month looks like on the lines of a site."""
 
     peak_mbps: float
@@ -38,8 +38,7 @@ class Month:
         return self.egress_mbps * self.mean_of_peak * _MONTH_S / 8 / 1000
 
 
-@dataclass(frozen=True)
-class Bill:
+class Bill(Struct, frozen=True):
     """One way of billing all lines of a site for a month."""
 
     billing: Billing

@@ -1,8 +1,9 @@
 """A value together with the reason for it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+from msgspec import Struct, field
 
 from warmfleet.plan.models import Decision, Scalar
 
@@ -11,8 +12,7 @@ __all__ = ["Choice", "gib", "number"]
 T = TypeVar("T", bound=Scalar | list[Scalar], covariant=True)
 
 
-@dataclass(frozen=True)
-class Choice(Generic[T]):
+class Choice(Struct, Generic[T], frozen=True):
     """What one step of the planner decided; it becomes a decision once it has a field."""
 
     value: T

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
@@ -27,8 +28,7 @@ _FIRST_FACTOR = 2
 """Nor may the first start of a build fail, which compiles what later ones find."""
 
 
-@dataclass(frozen=True)
-class Start:
+class Start(Struct, frozen=True):
     """A start up to the first forward pass, before anything is proven warm.
 
     Attributes:
@@ -48,8 +48,7 @@ class Start:
     remedies: Callable[[float], Iterator[str]] = lambda _: iter(())
 
 
-@dataclass(frozen=True)
-class PlannedColdStart:
+class PlannedColdStart(Struct, frozen=True):
     """The forecast and what follows from it."""
 
     plan: ColdStartPlan

@@ -1,8 +1,9 @@
 """The cost: each site's servers, disks and line at the prices that hold there."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.cost_models import CostItem, CostPlan, SiteCost
@@ -23,16 +24,14 @@ _BILLED: Mapping[Billing, str] = {
 }
 
 
-@dataclass(frozen=True)
-class PlannedCost:
+class PlannedCost(Struct, frozen=True):
     """The cost and its arithmetic."""
 
     plan: CostPlan
     decisions: tuple[Decision, ...]
 
 
-@dataclass(frozen=True)
-class _Priced:
+class _Priced(Struct, frozen=True):
     item: CostItem
     row: str
     """Where its price stands."""

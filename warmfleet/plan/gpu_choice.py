@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.errors import PlanRefusedError
@@ -20,16 +22,14 @@ _LEAST_PLACES = 8
 """Of any engine: fewer would make a handful of requests wait for each other."""
 
 
-@dataclass(frozen=True)
-class RefusedLayout:
+class RefusedLayout(Struct, frozen=True):
     """Cards that do not serve the model in one precision."""
 
     precision: str
     refused: Refused
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """What serves a model."""
 
     wanted: Wanted
@@ -108,8 +108,7 @@ def choose_cards(
     return Chosen(wanted, choice, pool, offer, _nearest_first(refused))
 
 
-@dataclass(frozen=True)
-class _Weighed:
+class _Weighed(Struct, frozen=True):
     """What the pools do for the model in one precision."""
 
     best: tuple[Pool, Offer] | None

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.models import FrontRates
 from warmfleet.plan.choice import Choice
@@ -15,8 +16,7 @@ from warmfleet.sizing.precision import Precision
 __all__ = ["EngineInputs", "PlannedEngine", "choose_preprocessing"]
 
 
-@dataclass(frozen=True)
-class EngineInputs:
+class EngineInputs(Struct, frozen=True):
     """What the arguments follow from."""
 
     precision: Precision
@@ -38,8 +38,7 @@ class EngineInputs:
     front: FrontRates
 
 
-@dataclass(frozen=True)
-class PlannedEngine:
+class PlannedEngine(Struct, frozen=True):
     """The arguments and the reasons for them."""
 
     plan: VllmPlan | LlamacppPlan

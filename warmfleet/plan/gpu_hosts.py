@@ -1,7 +1,8 @@
 """What a server needs beside its cards: cores for engines, memory, the system's disk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.servers import cores_for, model_disks, server_class, sizes
 from warmfleet.plan.choice import Choice
@@ -43,8 +44,7 @@ _CORES = "vllm-project/vllm docs/configuration/optimization.md: 2 + N physical c
 _TRACES = "peak over mean: alibaba/ServeGen data/language (m-large, m-mid, m-small)"
 
 
-@dataclass(frozen=True)
-class PlannedServer:
+class PlannedServer(Struct, frozen=True):
     """The plan, and the reasons by field below it."""
 
     plan: ServerPlan

@@ -1,7 +1,9 @@
 """One model of a GPU fleet: its part of the plan, each field with its reason."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.plan.choice import Choice
@@ -37,8 +39,7 @@ _NOISE = 1.1
 """Two probes of a warm replica with cards of its own may differ by this: an assumption."""
 
 
-@dataclass(frozen=True)
-class PlannedModel:
+class PlannedModel(Struct, frozen=True):
     """A model's part of the plan, and what the rest of the plan needs of it."""
 
     plan: GpuModelPlan

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from warmfleet.catalog.load_rate import load_rate
 from warmfleet.errors import PlanRefusedError
@@ -22,8 +23,7 @@ from warmfleet.spec.models import SloSpec
 __all__ = ["Placed", "place_models"]
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """Where replicas run."""
 
     groups: tuple[ServerGroupPlan, ...]
@@ -35,8 +35,7 @@ class Placed:
     """Models that share a card with another one somewhere."""
 
 
-@dataclass(frozen=True)
-class _Member:
+class _Member(Struct, frozen=True):
     """A model with its replicas in one pool."""
 
     chosen: Chosen

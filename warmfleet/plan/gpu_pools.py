@@ -1,6 +1,6 @@
 """The servers that a placement offers: those that are leased, or what may be rented."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.gpu import Gpu, find_gpu, gpus
 from warmfleet.errors import NameUnknownError, SpecError
@@ -15,8 +15,7 @@ _NOT_A_SLOT = {"module"}
 """Forms that come with a CPU of another architecture: hosts are x86-64."""
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """Servers with the same cards."""
 
     gpu: Gpu

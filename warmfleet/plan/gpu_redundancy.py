@@ -1,7 +1,9 @@
 """Servers of one model: those that carry the load, and those that may be away."""
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.plan.gpu_pools import Pool
 from warmfleet.plan.gpu_wanted import Wanted
@@ -12,8 +14,7 @@ from warmfleet.sizing.replicas import servers_for
 __all__ = ["Redundancy", "offer_for", "redundancy_of"]
 
 
-@dataclass(frozen=True)
-class Redundancy:
+class Redundancy(Struct, frozen=True):
     """A server fails as a whole, with all replicas on it."""
 
     carrying: int

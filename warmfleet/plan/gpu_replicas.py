@@ -1,7 +1,8 @@
 """Replicas of a model on cards: what load, promises and operations need, against what there is."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
@@ -16,8 +17,7 @@ ROOFLINE = "roofline of warmfleet/sizing, calibrated on catalog/data/speed_ancho
 """Source of every speed of a GPU fleet."""
 
 
-@dataclass(frozen=True)
-class Staffing:
+class Staffing(Struct, frozen=True):
     """Replicas of a model."""
 
     replicas: Choice[int]

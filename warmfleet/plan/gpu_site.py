@@ -1,7 +1,8 @@
 """A site's part of the plan: whom it serves, its servers, its line."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.plan.bandwidth import SiteTraffic, plan_bandwidth, site_callers
@@ -20,8 +21,7 @@ from warmfleet.spec.placement import BaremetalPlacement
 __all__ = ["PlannedSite", "UpdateTimes", "plan_site"]
 
 
-@dataclass(frozen=True)
-class UpdateTimes:
+class UpdateTimes(Struct, frozen=True):
     """How long a replica is away at most, and requests wait for one."""
 
     drain_s: float
@@ -31,8 +31,7 @@ class UpdateTimes:
     """By model: process start to ready."""
 
 
-@dataclass(frozen=True)
-class PlannedSite:
+class PlannedSite(Struct, frozen=True):
     """The plan and the reasons for its parts."""
 
     plan: GpuSitePlan

@@ -1,7 +1,9 @@
 """Models at sites: one kind of cards and one engine each, replicas by every site's own load."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
@@ -21,8 +23,7 @@ from warmfleet.spec.placement import BaremetalPlacement
 __all__ = ["StaffedModel", "StaffedSite", "callers_at", "models_of", "staff_sites"]
 
 
-@dataclass(frozen=True)
-class StaffedSite:
+class StaffedSite(Struct, frozen=True):
     """A site with the replicas of every model, in the order of the models."""
 
     site: ChosenSite
@@ -34,8 +35,7 @@ class StaffedSite:
     updates: tuple[Update, ...]
 
 
-@dataclass(frozen=True)
-class StaffedModel:
+class StaffedModel(Struct, frozen=True):
     """A model over all sites."""
 
     chosen: Chosen

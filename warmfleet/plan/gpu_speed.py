@@ -1,14 +1,13 @@
 """How long requests take on cards, by the roofline."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.sizing.roofline import Roofline
 
 __all__ = ["RooflineSpeed"]
 
 
-@dataclass(frozen=True)
-class RooflineSpeed:
+class RooflineSpeed(Struct, frozen=True):
     """Speed of one replica, for warm-up and timeouts; seconds."""
 
     roofline: Roofline

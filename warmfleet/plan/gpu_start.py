@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.catalog.start_cost import ServiceStart, service_start, start_cost
 from warmfleet.plan.choice import Choice
@@ -26,8 +28,7 @@ _FASTEST_DISK_GB_S = 14
 """What one PCIe 5.0 x4 disk reads; a faster one would be a stripe of several."""
 
 
-@dataclass(frozen=True)
-class LoadHost:
+class LoadHost(Struct, frozen=True):
     """What the worst of a model's servers has for reading its weights."""
 
     disk_gb_s: float
@@ -37,8 +38,7 @@ class LoadHost:
     """Memory for the page cache and readers."""
 
 
-@dataclass(frozen=True)
-class PlannedStart:
+class PlannedStart(Struct, frozen=True):
     """The start, and why it takes what it takes."""
 
     start: Start

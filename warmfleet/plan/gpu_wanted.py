@@ -1,7 +1,8 @@
 """What is wanted of the cards: a model of the spec with its facts, its load and its promises."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.errors import PlanRefusedError
@@ -36,8 +37,7 @@ ggml-org/llama.cpp tools/server/README.md."""
 _LLAMACPP_STEP_TOKENS = 512
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """One model of the spec."""
 
     index: int

@@ -1,7 +1,8 @@
 """A plan as one HTML file without anything from elsewhere: for who decides, and for who checks."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.land import land
 from warmfleet.catalog.models import Catalog
@@ -15,8 +16,7 @@ from warmfleet.plan.summary import summary_of
 __all__ = ["render_html"]
 
 
-@dataclass(frozen=True)
-class _Chapter:
+class _Chapter(Struct, frozen=True):
     """Choices about one part of the plan."""
 
     title: str

@@ -1,6 +1,6 @@
 """Weights of the lab: one file, whose speed was measured here."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.models import Catalog, Model, Weights
 from warmfleet.errors import PlanRefusedError
@@ -10,8 +10,7 @@ from warmfleet.spec.sources import PathSourceSpec
 __all__ = ["LabWeights", "lab_weights"]
 
 
-@dataclass(frozen=True)
-class LabWeights:
+class LabWeights(Struct, frozen=True):
     """The catalog's rows of a file of weights."""
 
     shape: Model

@@ -1,8 +1,9 @@
 """Which line: BGP, carriers' own lines or premium ones, by milliseconds and money."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
+
+from msgspec import Struct
 
 from inference_app.problems import nearest
 from warmfleet.catalog.lines import Line
@@ -32,8 +33,7 @@ MATERIAL_SHARE = 0.05
 _P95 = 0.95
 
 
-@dataclass(frozen=True)
-class Priced:
+class Priced(Struct, frozen=True):
     """What a line comes to for the load of a site."""
 
     parts: list[LinePart]
@@ -43,8 +43,7 @@ class Priced:
     """The one to take."""
 
 
-@dataclass(frozen=True)
-class Weighed:
+class Weighed(Struct, frozen=True):
     """A line, what it does for the users, and what it costs."""
 
     lines: tuple[Line, ...]

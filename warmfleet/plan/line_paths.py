@@ -1,7 +1,8 @@
 """The paths that users take over a line: their carriers, milliseconds, and who must cross over."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.lines import Line
 from warmfleet.catalog.models import Catalog, Place, Region
@@ -23,8 +24,7 @@ _INSIDE: tuple[PathLine, ...] = ("bgp", "same-carrier", "cross-carrier")
 _ACROSS: tuple[PathLine, ...] = ("bgp", "ordinary", "premium")
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """A share of the users, before a line is chosen."""
 
     weight: float
@@ -36,8 +36,7 @@ class Reach:
     """Over what a line may make of the path."""
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(Struct, frozen=True):
     """A share of the users on their way to a site."""
 
     weight: float

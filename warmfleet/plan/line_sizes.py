@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Self
+
+from msgspec import Struct
 
 from warmfleet.catalog.lines import Line
 from warmfleet.catalog.wire import Peaks
@@ -15,8 +16,7 @@ from warmfleet.plan.models import LinePart
 __all__ = ["Rates", "line_parts", "line_shares"]
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """What a site needs, in Mbps."""
 
     peak: float

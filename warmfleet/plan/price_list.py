@@ -1,8 +1,9 @@
 """Look-ups in the prices: of what a plan needs, the row that holds for it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from warmfleet.catalog.lines import LinePrice
 from warmfleet.resolve.price_facts import PriceFacts
@@ -15,8 +16,7 @@ __all__ = ["Price", "PriceList"]
 R = TypeVar("R", bound=PriceRow)
 
 
-@dataclass(frozen=True)
-class Price:
+class Price(Struct, frozen=True):
     """Of one piece."""
 
     monthly: float

@@ -1,6 +1,6 @@
 """New weights on their way to a site: how long they take, and whether that fits."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.wire import WireSizes
 from warmfleet.plan.choice import Choice
@@ -13,8 +13,7 @@ _NIGHT_S = 8 * 3600
 """Off peak; a pull that takes longer meets the load of the day."""
 
 
-@dataclass(frozen=True)
-class Pull:
+class Pull(Struct, frozen=True):
     """The weights that all servers of a site fetch for one revision of every model."""
 
     size_bytes: int

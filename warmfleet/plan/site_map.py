@@ -6,7 +6,8 @@ lengths are units of the drawing; ``svg`` draws with one unit a pixel.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.land import land
 from warmfleet.catalog.models import Catalog
@@ -27,8 +28,7 @@ _LETTER, _LINE = 6.6, 14.0
 """Of a label of 12 pixels: width of a letter, height of a line."""
 
 
-@dataclass(frozen=True)
-class Label:
+class Label(Struct, frozen=True):
     """Text that covers no other text."""
 
     text: str
@@ -36,8 +36,7 @@ class Label:
     y: float
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """Users, as a circle whose area is their share; or a site, as a square."""
 
     name: str
@@ -48,8 +47,7 @@ class Place:
     label: Label | None
 
 
-@dataclass(frozen=True)
-class Path:
+class Path(Struct, frozen=True):
     """From users to the site that serves them."""
 
     said: str
@@ -62,8 +60,7 @@ class Path:
     standby: bool
 
 
-@dataclass(frozen=True)
-class Map:
+class Map(Struct, frozen=True):
     """Everything that is drawn."""
 
     width: float

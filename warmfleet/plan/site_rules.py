@@ -1,7 +1,8 @@
 """Which regions a site may be in, how many there may be, and how near they must be."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from inference_app.problems import nearest
 from warmfleet.catalog.models import Catalog, Region
@@ -12,8 +13,7 @@ from warmfleet.spec.placement import BaremetalPlacement, LabPlacement
 __all__ = ["SiteRules", "rules_of"]
 
 
-@dataclass(frozen=True)
-class SiteRules:
+class SiteRules(Struct, frozen=True):
     """What the spec leaves to choose."""
 
     regions: tuple[Region, ...]

@@ -7,9 +7,10 @@ equal: what is chosen is what trying every set would choose.
 import bisect
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import TypeVar
+
+from msgspec import Struct
 
 __all__ = ["PERCENTILE", "Reach", "Search", "percentile"]
 
@@ -19,8 +20,7 @@ PERCENTILE = 95
 Time = TypeVar("Time", int, float)
 
 
-@dataclass(frozen=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """Sites, and how near they are.
 
     Attributes:

@@ -5,7 +5,8 @@ Only the users' distribution decides. No price, card or line enters here, so non
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.models import Catalog, Region
 from warmfleet.errors import PlanRefusedError
@@ -26,16 +27,14 @@ _WHOLE = 10**9
 """Shares are counted in parts of this, times in microseconds: whole numbers add up exactly."""
 
 
-@dataclass(frozen=True)
-class Visitors:
+class Visitors(Struct, frozen=True):
     """Users of one place at the site that serves them."""
 
     users: UserFacts
     rtt: RttEstimate
 
 
-@dataclass(frozen=True)
-class ChosenSite:
+class ChosenSite(Struct, frozen=True):
     """One site."""
 
     region: Region
@@ -46,8 +45,7 @@ class ChosenSite:
     """Share of all traffic that it must carry."""
 
 
-@dataclass(frozen=True)
-class ChosenSites:
+class ChosenSites(Struct, frozen=True):
     """All sites: those that serve users, the largest first, then what stands by."""
 
     sites: tuple[ChosenSite, ...]

@@ -1,7 +1,8 @@
 """How long requests take on one replica, from the measured rates of its engine."""
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from warmfleet.catalog.models import Catalog, Model, Rates, Weights
 from warmfleet.errors import PlanRefusedError
@@ -21,8 +22,7 @@ class RequestSpeed(Protocol):
         """Time of one request when ``concurrency`` like it run at a time."""
 
 
-@dataclass(frozen=True)
-class Speed:
+class Speed(Struct, frozen=True):
     """Rates of one engine with one model; times are seconds."""
 
     rates: Rates

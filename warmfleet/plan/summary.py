@@ -1,6 +1,6 @@
 """What a plan comes to, in a few figures."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.plan.gpu_models import GpuFleetPlan
 from warmfleet.plan.money import ON_ENQUIRY, amount
@@ -8,8 +8,7 @@ from warmfleet.plan.money import ON_ENQUIRY, amount
 __all__ = ["Figure", "summary_of"]
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(Struct, frozen=True):
     """One figure, and what it stands on."""
 
     name: str

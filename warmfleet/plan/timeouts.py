@@ -8,9 +8,9 @@ spec asks for is kept, and the rest gives way as far as it can.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Self
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = [
@@ -46,8 +46,7 @@ _SHORT_GAP_PROBES = 10
 """Probe intervals a request may wait for a replica when another one is always up."""
 
 
-@dataclass(frozen=True)
-class Relation:
+class Relation(Struct, frozen=True):
     """``outer`` must be greater than ``inner`` and ``also`` together, else ``harm`` happens."""
 
     outer: str
@@ -130,8 +129,7 @@ class TimeoutConflictError(ValueError):
         )
 
 
-@dataclass(frozen=True)
-class TimeoutInputs:
+class TimeoutInputs(Struct, frozen=True):
     """What the chain follows from."""
 
     slowest_generation_s: float
@@ -145,8 +143,7 @@ class TimeoutInputs:
     """Limits that the spec asks for, by field of the chain: they are kept."""
 
 
-@dataclass(frozen=True)
-class _Slack:
+class _Slack(Struct, frozen=True):
     """Room between a limit and what it must be greater than."""
 
     generation: float

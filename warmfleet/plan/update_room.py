@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_choice import Chosen
@@ -15,8 +16,7 @@ from warmfleet.spec.servers import ServerSpec
 __all__ = ["Room", "room_for"]
 
 
-@dataclass(frozen=True)
-class Room:
+class Room(Struct, frozen=True):
     """What there is beside a model's replicas at a site.
 
     Attributes:

@@ -1,7 +1,8 @@
 """How updates of a model go on at a site: whether two copies fit, and where."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice, gib
@@ -19,8 +20,7 @@ __all__ = ["Update", "choose_updates"]
 _STRATEGIES: tuple[Strategy, ...] = ("blue_green", "side_by_side", "drain_then_swap")
 
 
-@dataclass(frozen=True)
-class Update:
+class Update(Struct, frozen=True):
     """What was chosen for a model at a site."""
 
     model: str

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
@@ -19,8 +21,7 @@ from warmfleet.plan.timeouts import (
 __all__ = ["LongestAnswer", "PlannedTimeouts", "plan_timeouts"]
 
 
-@dataclass(frozen=True)
-class LongestAnswer:
+class LongestAnswer(Struct, frozen=True):
     """The model whose answers take longest, with every place taken.
 
     Attributes:
@@ -38,8 +39,7 @@ class LongestAnswer:
     source: str
 
 
-@dataclass(frozen=True)
-class PlannedTimeouts:
+class PlannedTimeouts(Struct, frozen=True):
     """The chain and the reasons for its parts."""
 
     chain: TimeoutChain

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.models import Scalar, WarmupPlan, WarmupShape
@@ -23,16 +24,14 @@ _PROBE_OUTPUT_TOKENS = 16
 """One decode step costs what the next does, so a probe need not send a whole answer."""
 
 
-@dataclass(frozen=True)
-class Probe:
+class Probe(Struct, frozen=True):
     """A shape, and the seconds until it is proven warm."""
 
     shape: WarmupShape
     seconds: float
 
 
-@dataclass(frozen=True)
-class PlannedWarmup:
+class PlannedWarmup(Struct, frozen=True):
     """The plan and the reasons for its parts."""
 
     plan: WarmupPlan

@@ -1,7 +1,8 @@
 """What one request and its answer weigh on the wire: text, JSON, chunks, TLS, TCP, IP, Ethernet."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.wire import WireSizes
 from warmfleet.spec.models import CallerSpec
@@ -9,8 +10,7 @@ from warmfleet.spec.models import CallerSpec
 __all__ = ["Exchange", "SiteCaller", "exchange"]
 
 
-@dataclass(frozen=True)
-class SiteCaller:
+class SiteCaller(Struct, frozen=True):
     """A caller as one site sees it."""
 
     spec: CallerSpec
@@ -23,8 +23,7 @@ class SiteCaller:
     """Width of the model: values of an embedding."""
 
 
-@dataclass(frozen=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """Bytes of one request with its answer, framing included."""
 
     egress: float

@@ -1,8 +1,9 @@
 """Turn what a spec names into facts: models with shape and files, places with coordinates."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.resolve.model_facts import ModelFacts
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["NOTHING_KNOWN", "Facts", "Known", "UserFacts", "resolve"]
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """Everything the planner may know of the world."""
 
     models: tuple[ModelFacts, ...]
@@ -31,8 +31,7 @@ class Facts:
     """Where a file counts the users."""
 
 
-@dataclass(frozen=True)
-class Known:
+class Known(Struct, frozen=True):
     """Facts of an earlier run, as the lock holds them."""
 
     models: tuple[ModelFacts, ...] = ()

@@ -1,17 +1,16 @@
 """What a config.json leaves out, by model family."""
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 __all__ = ["Family", "family_of"]
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(Struct, frozen=True):
     """Facts of one ``model_type`` that its configs do not state."""
 
     tied_embeddings: bool

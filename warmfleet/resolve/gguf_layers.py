@@ -1,7 +1,8 @@
 """Which layers of a GGUF model keep a cache, and how much of it."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from warmfleet.resolve.gguf_keys import GgufKeys
 
@@ -24,8 +25,7 @@ _LLAMA4_CHUNK: Final = 8192
 """Fixed there too."""
 
 
-@dataclass(frozen=True)
-class GgufLayers:
+class GgufLayers(Struct, frozen=True):
     """Numbers of layers by what they keep."""
 
     full: int

@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from inference_app.gguf import GgufHead, GgufTensor
@@ -37,8 +37,7 @@ _TENSOR_TYPES: Final = {
 _BLOCK: Final = re.compile(r"blk\.(\d+)\.")
 
 
-@dataclass(frozen=True)
-class GgufModel:
+class GgufModel(Struct, frozen=True):
     """What the heads say."""
 
     name: str | None

@@ -1,9 +1,10 @@
 """Shape and number format of a model from its config.json, in the dialects of all families."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from inference_app.problems import shown
@@ -23,8 +24,7 @@ __all__ = ["HubConfig", "TensorCounts", "parse_config"]
 _TEXT: Final = ("thinker_config", "text_config", "llm_config", "language_config")
 
 
-@dataclass(frozen=True)
-class TensorCounts:
+class TensorCounts(Struct, frozen=True):
     """Parameters counted in the headers of safetensors files."""
 
     text: int
@@ -36,8 +36,7 @@ class TensorCounts:
 Count = Callable[[int, bool], TensorCounts | None]
 
 
-@dataclass(frozen=True)
-class HubConfig:
+class HubConfig(Struct, frozen=True):
     """What a config.json says."""
 
     architecture: Architecture

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from inference_app.problems import shown
 from warmfleet.resolve.config_fields import Fields
@@ -46,8 +47,7 @@ _KINDS: Final[dict[str, LayerKind]] = {
 _WINDOWS: Final = ("sliding_window", "sliding_window_size", "attention_window_size")
 
 
-@dataclass(frozen=True)
-class Layers:
+class Layers(Struct, frozen=True):
     """Numbers of layers by what they keep; the rest of all keep nothing."""
 
     full: int

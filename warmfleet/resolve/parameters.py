@@ -4,15 +4,14 @@ Counted are the matrices, the embeddings and the norms' vectors; left out are bi
 scales, which are below 0.1 % (Qwen2.5-7B: 4096 + 1024 values of bias a layer, 0.002 %).
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.architecture import Experts, LatentAttention
 
 __all__ = ["Shape", "active_parameters", "total_parameters"]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """What a count follows from; sizes count elements."""
 
     layers: int

@@ -1,8 +1,9 @@
 """Number format of published weights, from ``quantization_config`` and ``dtype``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from inference_app.problems import shown
 from warmfleet.resolve.config_fields import Fields
@@ -40,8 +41,7 @@ _READ: Final = (
 )
 
 
-@dataclass(frozen=True)
-class WeightsPrecision:
+class WeightsPrecision(Struct, frozen=True):
     """Id of the number format, and the weights that share a scale where that is stated."""
 
     id: str

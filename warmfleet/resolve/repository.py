@@ -1,8 +1,9 @@
 """Facts of the weights in a folder of files: config.json and the headers of the weights."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from inference_app.problems import read_json
 from warmfleet.resolve.hf_config import TensorCounts, parse_config
@@ -89,8 +90,7 @@ def read_repository(store: Store, file: str = "") -> SourceFacts:
     )
 
 
-@dataclass(frozen=True)
-class _Header:
+class _Header(Struct, frozen=True):
     file: FileFacts
     tensors: list[Tensor]
 

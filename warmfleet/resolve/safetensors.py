@@ -7,8 +7,9 @@ refused here, and sizes are checked before anything is allocated: the bytes may 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec import Struct
 
 from inference_app.problems import read_json, shown
 
@@ -30,8 +31,7 @@ _BITS: Final = {
 _FILE: Final = re.compile(r"[\w.-]+\.(?:safetensors|bin)", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(Struct, frozen=True):
     """One tensor of a file."""
 
     name: str

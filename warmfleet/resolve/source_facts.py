@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.resolve.model_facts import FileFacts, ModelFacts, WeightsFormat
@@ -12,8 +13,7 @@ from warmfleet.spec.sources import SourceSpec
 __all__ = ["SourceFacts", "file_facts", "named"]
 
 
-@dataclass(frozen=True)
-class SourceFacts:
+class SourceFacts(Struct, frozen=True):
     """What the files say; see ``ModelFacts``."""
 
     format: WeightsFormat

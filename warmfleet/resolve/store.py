@@ -1,8 +1,9 @@
 """Where files of weights lie, whatever the distance: reads of a part of one, and what can fail."""
 
 import os
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+from msgspec import Struct
 
 __all__ = ["Chunk", "RangedFile", "SourceMissingError", "SourceUnreachableError", "Store"]
 
@@ -20,8 +21,7 @@ class SourceUnreachableError(Exception):
     """Nothing can be read there, or not without other rights; its message says why."""
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """A part of a file, and what the store says of the whole."""
 
     data: bytes

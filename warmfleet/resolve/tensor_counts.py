@@ -3,8 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from warmfleet.resolve.hf_config import TensorCounts
 from warmfleet.resolve.safetensors import Tensor
@@ -28,8 +29,7 @@ _BESIDE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Struct, frozen=True):
     """What the headers tell."""
 
     counts: TensorCounts | None

@@ -1,7 +1,6 @@
 """What is known of the users: shares by place, and what was counted to get them."""
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from warmfleet.catalog.models import Place
@@ -10,8 +9,7 @@ from warmfleet.spec.users import UsersSource
 __all__ = ["CountedUsers", "UserFacts", "UserShare"]
 
 
-@dataclass(frozen=True)
-class UserFacts:
+class UserFacts(Struct, frozen=True):
     """A share of the users and where they are."""
 
     place: Place

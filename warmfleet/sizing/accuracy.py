@@ -1,15 +1,15 @@
 """How near the roofline comes to published speeds."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from warmfleet.sizing.roofline import Roofline
 
 __all__ = ["EXPECTED", "ExpectedError", "expected_error"]
 
 
-@dataclass(frozen=True)
-class ExpectedError:
+class ExpectedError(Struct, frozen=True):
     """Errors of speed on the published figures of one kind of deployment, in percent."""
 
     of: str

@@ -1,12 +1,11 @@
 """Bits of one weight, by what part of the model it is in."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 __all__ = ["Bits"]
 
 
-@dataclass(frozen=True)
-class Bits:
+class Bits(Struct, frozen=True):
     """Bits a weight, scales and padding included; the parts are those of ``sizing.parts``."""
 
     embedding: float

@@ -1,6 +1,6 @@
 """What of a card its speed follows from."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.sizing.precision import Precision
@@ -16,8 +16,7 @@ matrices get 51 % on MI300X and 60 % on MI325X, against 78 to 87 % on A100, H100
 (stas00/ml-engineering compute/accelerator/README.md)."""
 
 
-@dataclass(frozen=True)
-class CardSpeed:
+class CardSpeed(Struct, frozen=True):
     """What of a card its speed follows from.
 
     Attributes:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.sizing.demand import Demand, requests_per_s, tokens_per_s
 from warmfleet.sizing.replicas import busy_replicas
@@ -14,8 +15,7 @@ _ANY_NUMBER = 10**9
 """Requests at a time, where memory would not bound them."""
 
 
-@dataclass(frozen=True)
-class Ceiling:
+class Ceiling(Struct, frozen=True):
     """Most answer tokens and requests a second of one replica, at the load's mixture.
 
     Attributes:

@@ -1,7 +1,8 @@
 """How long a replica takes from process start until its engine answers, part by part."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from warmfleet.catalog.start_cost import start_cost
 
@@ -12,8 +13,7 @@ _GRAPH_STEP = 8
 _SMALL_GRAPHS = 3
 
 
-@dataclass(frozen=True)
-class StartState:
+class StartState(Struct, frozen=True):
     """What an earlier start has left on the host.
 
     Attributes:
@@ -25,8 +25,7 @@ class StartState:
     weights_s: float
 
 
-@dataclass(frozen=True)
-class StartTimes:
+class StartTimes(Struct, frozen=True):
     """Seconds of each part of an engine's start."""
 
     engine_start: float
@@ -42,8 +41,7 @@ class StartTimes:
         return sum(parts)
 
 
-@dataclass(frozen=True)
-class StartAccuracy:
+class StartAccuracy(Struct, frozen=True):
     """Errors of the forecast on published starts."""
 
     starts: int

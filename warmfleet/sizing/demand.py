@@ -1,13 +1,13 @@
 """What is asked of a model at its peak."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 __all__ = ["Demand", "requests_per_s", "tokens_per_s"]
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """Requests of one kind.
 
     Attributes:

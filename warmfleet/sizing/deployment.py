@@ -1,8 +1,10 @@
 """As many replicas as keep a promise to callers, or what of the promise no number can keep."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.sizing.demand import Demand
 from warmfleet.sizing.replicas import Replicas, replicas_for, spare_replicas
@@ -15,8 +17,7 @@ _IDLE = 1e-6
 """Share of the load at which a replica counts as idle."""
 
 
-@dataclass(frozen=True)
-class Promise:
+class Promise(Struct, frozen=True):
     """What callers are promised.
 
     Attributes:
@@ -30,16 +31,14 @@ class Promise:
     stream_tokens_per_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class Deployment:
+class Deployment(Struct, frozen=True):
     """Replicas, and what callers see while only as many are up as carry the load."""
 
     replicas: Replicas
     service: Service
 
 
-@dataclass(frozen=True)
-class Shortfall:
+class Shortfall(Struct, frozen=True):
     """What an idle replica does, where that is less than was promised."""
 
     service: Service

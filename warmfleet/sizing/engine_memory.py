@@ -1,7 +1,8 @@
 """What an engine holds besides weights and cache, and the settings that it depends on."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from warmfleet.catalog.architecture import Architecture
 
@@ -23,8 +24,7 @@ _NON_TORCH_PCIE = 0.05
 _GRAPH = 0.018 * _GIB
 
 
-@dataclass(frozen=True)
-class EngineMemory:
+class EngineMemory(Struct, frozen=True):
     """Settings of an engine that decide on memory.
 
     The defaults are those of vLLM 0.10 and later on cards under 70 GiB

@@ -3,8 +3,9 @@
 import bisect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.catalog.gpu import Gpu
@@ -23,8 +24,7 @@ __all__ = ["Fit", "Layout", "Verdict", "fit"]
 Verdict = Literal["fits", "weights_do_not_fit", "batch_does_not_fit"]
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """GPUs that hold one copy of the model."""
 
     gpu: Gpu
@@ -37,8 +37,7 @@ class Layout:
         return self.tensor_parallel * self.pipeline_parallel
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(Struct, frozen=True):
     """Memory of the GPU that holds most, in bytes."""
 
     total: int

@@ -1,6 +1,6 @@
 """Which way of reading weights is fastest on a host, and what each takes of its memory."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.catalog.load_strategy import LoadStrategy, StrategyName, load_strategies
@@ -15,8 +15,7 @@ _NEAR = 1.1
 """Within this factor of the fastest, the simplest is taken."""
 
 
-@dataclass(frozen=True)
-class LoadJob:
+class LoadJob(Struct, frozen=True):
     """Weights that one replica reads when it starts.
 
     Attributes:
@@ -46,8 +45,7 @@ class LoadJob:
         return self.ranks * both_ways / 2 * _LINK_REACHED if both_ways else float("inf")
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Struct, frozen=True):
     """What one strategy does of a job.
 
     Attributes:
@@ -68,16 +66,14 @@ class Load:
         return self.strategy.id
 
 
-@dataclass(frozen=True)
-class RefusedLoad:
+class RefusedLoad(Struct, frozen=True):
     """A strategy that was not taken, and why."""
 
     load: Load
     reason: str
 
 
-@dataclass(frozen=True)
-class ChosenLoad:
+class ChosenLoad(Struct, frozen=True):
     """The strategy that is taken, why, and those that are not."""
 
     load: Load

@@ -1,7 +1,8 @@
 """What is asked of cards, and what they answer: an offer, or by how much they do not do."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.catalog.gpu import Gpu
@@ -18,8 +19,7 @@ _COMFORTABLE_SHARE = 0.1
 """Of the engine's budget, free beside a request of the whole context."""
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """A model with its load.
 
     Attributes:
@@ -53,8 +53,7 @@ class Asked:
         return min(self.context, longest)
 
 
-@dataclass(frozen=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """Replicas of a model, each on the cards of a layout.
 
     Attributes:
@@ -102,8 +101,7 @@ class Offer:
         return None if self.card_rent is None else self.card_rent * self.cards
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A layout that does not serve the model, and by how much."""
 
     layout: Layout
@@ -111,8 +109,7 @@ class Refused:
     missing_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class Offers:
+class Offers(Struct, frozen=True):
     """What serves the model, best first, and what does not."""
 
     ranked: tuple[Offer, ...]

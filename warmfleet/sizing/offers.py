@@ -3,7 +3,8 @@
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from warmfleet.catalog.gpu import Gpu
 from warmfleet.sizing.capability import incapability

@@ -3,7 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 __all__ = ["BUSY_SHARE", "Packing", "Part", "Server", "pack", "place"]
 
@@ -14,8 +15,7 @@ _EXACT_PARTS = 10
 """Up to this many all ways are tried; beyond, largest first."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(Struct, frozen=True):
     """One replica of a model.
 
     Attributes:
@@ -33,16 +33,14 @@ class Part:
     together: int = 1
 
 
-@dataclass(frozen=True)
-class Server:
+class Server(Struct, frozen=True):
     """A server's cards: so many, each with so many bytes that engines may have."""
 
     cards: int
     memory: int
 
 
-@dataclass(frozen=True)
-class Packing:
+class Packing(Struct, frozen=True):
     """Parts by server.
 
     Attributes:

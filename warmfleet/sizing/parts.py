@@ -1,6 +1,6 @@
 """Parameters of a model by what they are, since formats and parallelism treat each its own way."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.architecture import Architecture
 
@@ -11,8 +11,7 @@ _MATRICES = 3
 _PLAIN_MATRICES = 2
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """Numbers of parameters, which together are those of the text model, and what they tell."""
 
     embedding: int

@@ -1,7 +1,8 @@
 """How many bits a weight takes, by number format and by what part of the model it is in."""
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from inference_app.problems import nearest
 from warmfleet.errors import NameUnknownError
@@ -10,8 +11,7 @@ from warmfleet.sizing.gguf import GGUF_TYPES
 __all__ = ["PRECISIONS", "Precision", "find_precision"]
 
 
-@dataclass(frozen=True)
-class Precision:
+class Precision(Struct, frozen=True):
     """A number format of published weights; bits include scales and zero points."""
 
     id: str

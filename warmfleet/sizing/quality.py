@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from warmfleet.catalog.quality import QualityLoss, quality_losses
 from warmfleet.errors import PlanRefusedError
@@ -35,8 +36,7 @@ _EVIDENCE: Final = {
 """Findings that say something of a task; of summaries and classification none were found."""
 
 
-@dataclass(frozen=True)
-class PrecisionChoice:
+class PrecisionChoice(Struct, frozen=True):
     """A number format for the weights."""
 
     precision: Precision

@@ -1,8 +1,10 @@
 """What would make a model and its load fit where it does not."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.catalog.gpu import Gpu, gpus
@@ -21,8 +23,7 @@ _SEQUENCES: Final = (512, 256, 128, 64, 32, 16)
 _BIT_LESS = 1.0
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(Struct, frozen=True):
     """Does this model with this load fit on these cards?"""
 
     architecture: Architecture

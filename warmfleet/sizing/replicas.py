@@ -3,7 +3,8 @@
 import bisect
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.sizing.demand import Demand
 from warmfleet.sizing.roofline import Roofline
@@ -25,8 +26,7 @@ SERVER_AVAILABILITY = 0.99
 """One leased server with its restarts and repairs: 3.7 days a year away. An assumption, stated."""
 
 
-@dataclass(frozen=True)
-class Replicas:
+class Replicas(Struct, frozen=True):
     """Replicas of one model.
 
     Attributes:

@@ -1,8 +1,9 @@
 """Which models stay on their cards, and what the others cost a caller who asks for them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from warmfleet.catalog.load_rate import Medium, load_rate
 from warmfleet.sizing.packing import Part, Server, place
@@ -15,8 +16,7 @@ _TURNS_SHARE = 0.5
 _GIB = 2**30
 
 
-@dataclass(frozen=True)
-class Tenant:
+class Tenant(Struct, frozen=True):
     """A replica that shares servers with other models.
 
     Attributes:
@@ -32,8 +32,7 @@ class Tenant:
     sleeps: bool = False
 
 
-@dataclass(frozen=True)
-class Residency:
+class Residency(Struct, frozen=True):
     """Where one replica lives.
 
     Attributes:
@@ -96,8 +95,7 @@ _MOVED = (
 )
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(Struct, frozen=True):
     """One server: who stays, and who takes turns in the room that is left."""
 
     server: Server

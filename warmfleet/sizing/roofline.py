@@ -1,6 +1,6 @@
 """How long a step takes: what limits it is the slower of reading memory and of computing."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.sizing.card_speed import CardSpeed
 from warmfleet.sizing.work import Work
@@ -13,8 +13,7 @@ _STEP_TOKENS = 2048
 """Prompt tokens that vLLM reads in one step by default (vllm/engine/arg_utils.py)."""
 
 
-@dataclass(frozen=True)
-class Efficiency:
+class Efficiency(Struct, frozen=True):
     """What engines reach of a maker's figures; how near it comes is in ``sizing.accuracy``.
 
     Attributes:
@@ -56,8 +55,7 @@ CALIBRATED = Efficiency(
 )
 
 
-@dataclass(frozen=True)
-class Roofline:
+class Roofline(Struct, frozen=True):
     """Times of one replica: a model on ``tensor_parallel`` x ``pipeline_parallel`` cards. Seconds.
 
     Streams that run at a time share each step (continuous batching). With a pipeline each stage

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.sizing.demand import Demand
 from warmfleet.sizing.replicas import busy_replicas
@@ -14,8 +15,7 @@ _BEYOND = 0.05
 """The share of requests that may be slower than a 95th percentile."""
 
 
-@dataclass(frozen=True)
-class Service:
+class Service(Struct, frozen=True):
     """One replica at its share of the load.
 
     Attributes:

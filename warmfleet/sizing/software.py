@@ -1,6 +1,6 @@
 """Driver, CUDA and build of an engine that run on a card together."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from warmfleet.catalog.drivers import (
     Architecture,
@@ -16,8 +16,7 @@ from warmfleet.catalog.gpu import Gpu
 __all__ = ["Software", "software_for", "unsupported"]
 
 
-@dataclass(frozen=True)
-class Software:
+class Software(Struct, frozen=True):
     """What agrees.
 
     Attributes:

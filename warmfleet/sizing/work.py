@@ -1,7 +1,8 @@
 """What one token costs: bytes that are read and operations that are done, before any card."""
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from warmfleet.catalog.architecture import Architecture
 from warmfleet.sizing.kv_cache import kv_bits
@@ -14,8 +15,7 @@ __all__ = ["Work", "work_of"]
 _BITS = 8
 
 
-@dataclass(frozen=True)
-class Work:
+class Work(Struct, frozen=True):
     """Cost of a model's tokens, for the whole model. Bytes and floating-point operations.
 
     ``layer_flops`` and ``head_flops`` are of one token: two operations a weight it passes. The

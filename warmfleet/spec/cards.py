@@ -1,9 +1,9 @@
 """GPUs as people write them: how many, and of which card."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
+from msgspec import Struct
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
@@ -17,8 +17,7 @@ _MAX_CARDS = 16
 """Cards of one server: no server that is sold has more."""
 
 
-@dataclass(frozen=True)
-class Cards:
+class Cards(Struct, frozen=True):
     """``2 x RTX 4090``: cards of one server; the name is looked up in the catalog."""
 
     what: ClassVar[str] = "cards such as 2 x RTX 4090, or a card such as RTX 4090"
