@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warmfleet.catalog.load import load_catalog
-from warmfleet.catalog.models import Place, Region
+from warmfleet.catalog.models import Catalog, Place, ProbedPath, Region
 from warmfleet.catalog.rtt import rtt_net
 from warmfleet.network.distance import distance_km
 from warmfleet.network.estimate import PathLine, between_regions, estimate, estimate_path
@@ -18,6 +18,10 @@ PLACES = {row.id: row for row in CATALOG.places}
 REGIONS = {row.id: row for row in CATALOG.regions}
 LIGHT_KM_PER_MS = 102.0
 BETTER_AND_ORDINARY: tuple[PathLine, ...] = ("premium", "ordinary")
+
+
+def probed(probes: dict[ProbedPath, float]) -> Catalog:
+    return CATALOG.model_copy(update={"probes": probes})
 
 
 def test_distance_is_that_of_the_globe() -> None:
@@ -100,14 +104,59 @@ def test_a_single_probe_is_no_table() -> None:
 
 
 def test_probes_of_the_user_come_before_everything() -> None:
-    probes = {("CN-GD", "tokyo"): 61.0}
+    catalog = probed({("CN-GD", "tokyo", None): 61.0})
 
-    found = estimate(PLACES["CN-GD"], REGIONS["tokyo"], CATALOG, probes=probes)
-    other = estimate(PLACES["CN-GD"], REGIONS["seoul"], CATALOG, probes=probes)
+    found = estimate(PLACES["CN-GD"], REGIONS["tokyo"], catalog)
+    other = estimate(PLACES["CN-GD"], REGIONS["seoul"], catalog)
 
-    assert (found.basis, found.ms) == ("probed", 61.0)
+    assert (found.basis, found.ms) == ("probed", pytest.approx(61.0))
     assert found.low_ms < 61 < found.high_ms
     assert other.basis != "probed"
+
+
+@pytest.mark.parametrize(
+    ("probes", "carrier", "ms"),
+    [
+        ({None: 61.0, "china-telecom": 50.0}, "china-telecom", 50.0),
+        ({None: 61.0, "china-telecom": 50.0}, "china-unicom", 61.0),
+        ({None: 61.0, "china-telecom": 50.0}, None, 61.0),
+        # Only those of carriers: by their shares among the users, 50.6 and 17.8 %.
+        ({"china-mobile": 70.0, "china-unicom": 50.0}, None, 64.795),
+        ({"china-mobile": 70.0, "china-unicom": 50.0}, "china-telecom", 64.795),
+    ],
+)
+def test_probes_of_a_carrier_are_of_its_users(
+    probes: dict[str | None, float], carrier: str | None, ms: float
+) -> None:
+    catalog = probed({("CN-GD", "tokyo", of): value for of, value in probes.items()})
+
+    found = estimate(PLACES["CN-GD"], REGIONS["tokyo"], catalog, carrier=carrier)
+
+    assert (found.basis, found.ms) == ("probed", pytest.approx(ms, abs=0.001))
+
+
+@pytest.mark.parametrize("line", ["ordinary", "premium"])
+def test_other_lines_differ_from_probes_as_the_model_says(line: PathLine) -> None:
+    place, region = PLACES["CN-GD"], REGIONS["tokyo"]
+    catalog = probed({("CN-GD", "tokyo", None): 61.0})
+
+    found = estimate(place, region, catalog, line=line)
+
+    ratio = estimate(place, region, CATALOG, line=line).ms / estimate(place, region, CATALOG).ms
+    assert found.ms == pytest.approx(61 * ratio)
+    assert found.basis == "modelled"
+    assert found.source.endswith("scaled by probes of the user")
+
+
+@given(st.sampled_from(CATALOG.places), st.sampled_from(CATALOG.regions), st.floats(1, 1000))
+def test_a_slower_probe_is_never_a_faster_estimate(place: Place, region: Region, ms: float) -> None:
+    for line in ("bgp", "ordinary", "premium"):
+        found, slower = (
+            estimate(place, region, probed({(place.id, region.id, None): value}), line=line)
+            for value in (ms, ms + 1)
+        )
+        assert found.ms < slower.ms
+        assert found.low_ms <= found.ms <= found.high_ms
 
 
 def test_a_better_line_over_the_border_is_faster_where_it_was_measured() -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "Model",
     "Peaks",
     "Place",
+    "ProbedPath",
     "Rates",
     "Region",
     "Row",
@@ -30,6 +31,9 @@ __all__ = [
 EngineName = Literal["llamacpp", "fake"]
 
 RttKind = Literal["mainland", "cross-border", "hongkong", "public-internet", "cloud-backbone"]
+
+ProbedPath = tuple[str, str, str | None]
+"""Ids of place, region, and carrier; None: of all carriers."""
 
 
 class Model(Row):
@@ -199,6 +203,9 @@ class Catalog(BaseModel):
     wire: WireSizes
     front: FrontRates
     peaks: Peaks
+    probes: dict[ProbedPath, float] = Field(
+        default={}, description="milliseconds that the user measured: with them for one plan alone"
+    )
 
     @model_validator(mode="after")
     def _references_exist(self) -> Self:

@@ -29,7 +29,7 @@ __all__ = ["plan"]
     help="Write a page with a map and all arithmetic.",
 )
 @click.option(
-    "--refresh", is_flag=True, help="Ask hubs and logs again; else the lock's facts hold."
+    "--refresh", is_flag=True, help="Ask hubs, logs and probes again; else the lock's facts hold."
 )
 @json_option
 def plan(

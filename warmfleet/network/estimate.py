@@ -1,6 +1,5 @@
 """The round-trip time between users at a place and servers in a region."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -47,20 +46,55 @@ def estimate(
     *,
     carrier: str | None = None,
     line: PathLine = "bgp",
-    probes: Mapping[tuple[str, str], float] | None = None,
 ) -> RttEstimate:
-    """Return the round-trip time between users and servers.
+    """Return the round-trip time between users and servers; what the user probed comes first.
 
     Args:
         place: Where the users are.
         region: Where the servers are.
-        catalog: Whose carriers have which share of users.
+        catalog: Whose carriers have which share of users, and what the user probed.
         carrier: Whose customers the users are; None: all carriers by their shares. Known to differ
             on ordinary lines over the border alone.
         line: What the path goes over, as far as the line of the servers decides it. One that was
-            not measured on this kind of path counts as BGP.
-        probes: Milliseconds that the user measured, by ids of place and region: they come first.
+            not measured on this kind of path counts as BGP. Probes are of BGP; what other lines
+            differ by is of the model.
     """
+    usual = _without_probes(place, region, catalog, carrier, line)
+    ms = _probed(place, region, catalog, carrier)
+    if ms is None:
+        return usual
+    if line == "bgp":
+        return _scaled(usual, ms / usual.ms, "probed", "probes of the user")
+    bgp = _without_probes(place, region, catalog, carrier, "bgp")
+    source = f"{usual.source}, scaled by probes of the user"
+    return _scaled(usual, ms / bgp.ms, "modelled", source)
+
+
+def _probed(place: Place, region: Region, catalog: Catalog, carrier: str | None) -> float | None:
+    """Return what was probed of a path: of this carrier, of all, or of those that there are."""
+    probes = catalog.probes
+    if not probes:
+        return None
+    for of in (carrier, None):
+        if (ms := probes.get((place.id, region.id, of))) is not None:
+            return ms
+    of_carriers = [
+        (row.fixed_share_pct, ms)
+        for row in catalog.carriers
+        if (ms := probes.get((place.id, region.id, row.id))) is not None
+    ]
+    total = sum(share for share, _ in of_carriers)
+    return sum(share * ms for share, ms in of_carriers) / total if total else None
+
+
+def _scaled(found: RttEstimate, factor: float, basis: Basis, source: str) -> RttEstimate:
+    low, ms, high = (factor * value for value in (found.low_ms, found.ms, found.high_ms))
+    return replace(found, ms=ms, low_ms=low, high_ms=high, basis=basis, source=source)
+
+
+def _without_probes(
+    place: Place, region: Region, catalog: Catalog, carrier: str | None, line: PathLine
+) -> RttEstimate:
     kind = _kind(place, region)
     ends = Point(place.latitude, place.longitude), Point(region.latitude, region.longitude)
     start, end = ends if place.mainland or not region.mainland else ends[::-1]
@@ -68,21 +102,8 @@ def estimate(
         offset = sum(
             row.fixed_share_pct / 100 * carrier_offset(row.id, end) for row in catalog.carriers
         )
-        found = estimate_path(start, end, kind, line=line, beside_ms=offset)
-    else:
-        found = estimate_path(start, end, kind, carrier=carrier, line=line)
-    probed = (probes or {}).get((place.id, region.id))
-    if probed is not None:
-        scale = probed / found.ms
-        return replace(
-            found,
-            ms=probed,
-            low_ms=found.low_ms * scale,
-            high_ms=found.high_ms * scale,
-            basis="probed",
-            source="probes of the user",
-        )
-    return found
+        return estimate_path(start, end, kind, line=line, beside_ms=offset)
+    return estimate_path(start, end, kind, carrier=carrier, line=line)
 
 
 def between_regions(one: Region, other: Region) -> RttEstimate:

@@ -15,6 +15,7 @@ from warmfleet.plan.gpu_start import load_host
 from warmfleet.plan.gpu_wanted import wanted_models
 from warmfleet.plan.models import UpdatesPlan
 from warmfleet.plan.price_list import PriceList
+from warmfleet.plan.probes import explain_probes
 from warmfleet.plan.promises import plan_slo
 from warmfleet.plan.site_reasons import explain_sites, plan_rtt
 from warmfleet.plan.site_rules import rules_of
@@ -72,6 +73,7 @@ def plan_baremetal(
         spec_sha256=spec_digest(spec),
         environment=spec.name,
         counted_users=facts.counted,
+        probes=facts.probes,
         rtt=rtt,
         sites=[site.plan for site in sites],
         models=[model.plan for model in models],
@@ -90,6 +92,7 @@ def plan_baremetal(
         ],
         decisions=[
             *explain_users(facts.counted),
+            *explain_probes(facts.probes, facts.users, [site.plan.region for site in sites]),
             *explain_sites(where, rtt),
             *(decision for site in sites for decision in site.decisions),
             *(decision for model in models for decision in model.decisions),

@@ -29,6 +29,7 @@ from warmfleet.plan.models import (
     SitePlan,
     UpdatesPlan,
 )
+from warmfleet.plan.probes import explain_probes
 from warmfleet.plan.promises import plan_slo
 from warmfleet.plan.site_reasons import choose_region
 from warmfleet.plan.site_rules import rules_of
@@ -125,6 +126,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         spec_sha256=spec_digest(spec),
         environment=spec.name,
         counted_users=facts.counted,
+        probes=facts.probes,
         kind=placement.kind,
         endpoint=lab_endpoint(placement),
         sites=[site],
@@ -155,6 +157,7 @@ def plan_lab(spec: FleetSpec, placement: LabPlacement, facts: Facts, catalog: Ca
         updates=UpdatesPlan(floor=floor.value),
         decisions=[
             *explain_users(facts.counted),
+            *explain_probes(facts.probes, facts.users, [region.value]),
             region.decision("sites[0].region"),
             *line.decisions("sites[0].bandwidth"),
             _explain_hosts(hosts, replicas).decision("sites[0].hosts"),

@@ -212,8 +212,9 @@ def _known(path: Path) -> Known:
     except PlanStaleError:
         return Known()
     if isinstance(plan, FleetPlan):
-        return Known(users=plan.counted_users)
-    return Known(tuple(model.facts for model in plan.models), plan.prices, plan.counted_users)
+        return Known(users=plan.counted_users, probes=plan.probes)
+    models = tuple(model.facts for model in plan.models)
+    return Known(models, plan.prices, plan.counted_users, plan.probes)
 
 
 def _to_be_brought_up(plan: AnyPlan) -> FleetPlan:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from warmfleet.plan.start_models import ColdStartPlan
 from warmfleet.plan.timeouts import TimeoutChain, conflict
+from warmfleet.resolve.probe_facts import ProbeFacts
 from warmfleet.resolve.user_facts import CountedUsers
 from warmfleet.spec.network import Billing
 
@@ -283,6 +284,11 @@ class CommonPlan(Plan):
     counted_users: CountedUsers | None = Field(
         default=None,
         description="where a file counts the users; planning again takes them from here",
+    )
+    probes: ProbeFacts | None = Field(
+        default=None,
+        description="round-trip times of the user; where their file is gone, planning again takes "
+        "them from here",
     )
     timeouts: TimeoutChain
     slo: SloPlan

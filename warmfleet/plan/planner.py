@@ -22,6 +22,8 @@ def plan_fleet(spec: FleetSpec, facts: Facts, catalog: Catalog) -> "FleetPlan | 
         PlanRefusedError: nothing satisfies the spec; the message has the missing amount and the
             nearest thing that works.
     """
+    if facts.probes is not None:  # wherever a path is estimated
+        catalog = catalog.model_copy(update={"probes": facts.probes.times})
     if isinstance(spec.placement, LabPlacement):
         return plan_lab(spec, spec.placement, facts, catalog)
     from warmfleet.plan.baremetal import plan_baremetal  # long tables: the lab must not wait

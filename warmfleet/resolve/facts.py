@@ -8,10 +8,12 @@ from msgspec import Struct
 from warmfleet.catalog.models import Catalog
 from warmfleet.resolve.model_facts import ModelFacts
 from warmfleet.resolve.model_source import resolve_model
+from warmfleet.resolve.probe_facts import ProbeFacts
 from warmfleet.resolve.progress import Progress
 from warmfleet.resolve.user_facts import CountedUsers, UserFacts
 from warmfleet.resolve.users import count_users, locate_users
 from warmfleet.spec.models import FleetSpec
+from warmfleet.spec.network import NetworkSpec
 from warmfleet.spec.placement import BaremetalPlacement
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ class Facts(Struct, frozen=True):
     """None: nothing is rented."""
     counted: CountedUsers | None = None
     """Where a file counts the users."""
+    probes: ProbeFacts | None = None
+    """None: the user measured no round-trip times."""
 
 
 class Known(Struct, frozen=True):
@@ -37,6 +41,7 @@ class Known(Struct, frozen=True):
     models: tuple[ModelFacts, ...] = ()
     prices: "PriceFacts | None" = None
     users: CountedUsers | None = None
+    probes: ProbeFacts | None = None
 
 
 NOTHING_KNOWN = Known()
@@ -60,7 +65,7 @@ def resolve(
         known: Facts of an earlier run; those of a source that is elsewhere are taken as they are,
             so that a plan is the same whatever the network does.
         refresh: Ask such sources again; the catalog answers for those that cannot be reached. Files
-            that count users are read again.
+            that count users are read again, and one of probes must be there.
         progress: Told of what takes longer than two seconds.
 
     Raises:
@@ -84,7 +89,18 @@ def resolve(
         users=locate_users(spec.users, counted, catalog),
         counted=counted,
         prices=_prices(spec, catalog, root, known.prices),
+        probes=_probes(spec.network, catalog, root, known.probes, refresh=refresh),
     )
+
+
+def _probes(
+    network: NetworkSpec, catalog: Catalog, root: Path, known: ProbeFacts | None, *, refresh: bool
+) -> ProbeFacts | None:
+    if network.probes is None:
+        return None
+    from warmfleet.resolve.probes import resolve_probes  # slow to import, and most have none
+
+    return resolve_probes(network.probes, catalog, root=root, known=known, refresh=refresh)
 
 
 def _prices(

@@ -1,12 +1,12 @@
 """Users by place from a CSV file."""
 
-import csv
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.errors import SpecError
+from warmfleet.resolve.csv_table import read_csv
 from warmfleet.resolve.places import find_place
 from warmfleet.resolve.user_facts import CountedUsers, UserShare
 from warmfleet.spec.units import Percentage
@@ -15,9 +15,6 @@ from warmfleet.spec.users import TabledUsersSpec
 __all__ = ["shares_of", "tabled_users"]
 
 _NUMBERS = ("share", "users", "requests")
-_MOST_ROWS = 100_000
-"""There are some hundred places; a file with more rows is another file."""
-
 _DECIMALS = 9
 
 
@@ -28,21 +25,12 @@ def tabled_users(source: TabledUsersSpec, catalog: Catalog, root: Path) -> Count
         SpecError: unreadable, without the columns, an unknown place, or shares that do not add up.
     """
     at = f"users.csv: {source.csv}"
-    try:
-        with (root / source.csv).open(encoding="utf-8-sig", newline="") as file:
-            column, rows = _rows(at, csv.DictReader(file, skipinitialspace=True))
-            counts: dict[str, float] = {}
-            number = 0
-            for line, where, count in rows:
-                place = find_place(f"{at} line {line}: where", where, catalog).id
-                counts[place] = counts.get(place, 0) + count
-                number += 1
-    except OSError as error:
-        msg = f"{at}: {error.strerror}; needed a readable CSV file"
-        raise SpecError(msg) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        msg = f"{at}: {error}; needed CSV in UTF-8"
-        raise SpecError(msg) from error
+    table = read_csv(at, root / source.csv, needed="one for each place")
+    column = _column(at, table.columns)
+    counts: dict[str, float] = {}
+    for line, row in table.rows:
+        place = find_place(f"{at} line {line}: where", row["where"], catalog).id
+        counts[place] = counts.get(place, 0) + _count(f"{at} line {line}", column, row[column])
     total = sum(counts.values())
     if not total:
         msg = f"{at}: found no {column}; needed at least one row with more than zero"
@@ -53,7 +41,7 @@ def tabled_users(source: TabledUsersSpec, catalog: Catalog, root: Path) -> Count
     return CountedUsers(
         source=source,
         shares=shares_of(counts),
-        counted={"rows": number},
+        counted={"rows": len(table.rows)},
         told=(f"by the column {column}",),
     )
 
@@ -69,9 +57,7 @@ def shares_of(counts: Mapping[str, float]) -> tuple[UserShare, ...]:
     )
 
 
-def _rows(at: str, reader: "csv.DictReader[str]") -> tuple[str, Iterator[tuple[int, str, float]]]:
-    found = [name.strip().lower() for name in reader.fieldnames or ()]
-    reader.fieldnames = found
+def _column(at: str, found: Sequence[str]) -> str:
     columns = [name for name in _NUMBERS if name in found]
     if "where" not in found or len(columns) != 1:
         msg = (
@@ -79,24 +65,17 @@ def _rows(at: str, reader: "csv.DictReader[str]") -> tuple[str, Iterator[tuple[i
             f"{', '.join(_NUMBERS)}"
         )
         raise SpecError(msg)
-    return columns[0], _counts(at, reader, columns[0])
+    return columns[0]
 
 
-def _counts(
-    at: str, reader: "csv.DictReader[str]", column: str
-) -> Iterator[tuple[int, str, float]]:
-    for number, row in enumerate(reader):
-        if number >= _MOST_ROWS:
-            msg = f"{at}: more than {_MOST_ROWS} rows; needed one for each place"
-            raise SpecError(msg)
-        text = (row[column] or "").strip()
-        try:
-            percent = column == "share"
-            count = float(Percentage.parse(text).percent) if percent else float(text)
-        except ValueError:
-            count = -1.0
-        if not (math.isfinite(count) and count >= 0):
-            needed = Percentage.what if column == "share" else "a number, zero or more"
-            msg = f"{at} line {reader.line_num}: {column}: found {text!r}; needed {needed}"
-            raise SpecError(msg)
-        yield reader.line_num, (row["where"] or "").strip(), count
+def _count(at: str, column: str, text: str) -> float:
+    percent = column == "share"
+    try:
+        count = float(Percentage.parse(text).percent) if percent else float(text)
+    except ValueError:
+        count = -1.0
+    if not (math.isfinite(count) and count >= 0):
+        needed = Percentage.what if percent else "a number, zero or more"
+        msg = f"{at}: {column}: found {text!r}; needed {needed}"
+        raise SpecError(msg)
+    return count

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from inference_app.problems import shown
 
-__all__ = ["Name", "Positive", "SpecModel", "bound", "checked", "disagree", "unique"]
+__all__ = ["Name", "PathText", "Positive", "SpecModel", "bound", "checked", "disagree", "unique"]
 
 
 class SpecModel(BaseModel):
@@ -62,6 +62,10 @@ Name = Annotated[
     str,
     Field(max_length=31),
     checked(_is_name, "a name of lower-case letters, digits and '-' that starts with a letter"),
+]
+
+PathText = Annotated[
+    str, Field(min_length=1, max_length=1024), checked(lambda text: "\0" not in text, "a path")
 ]
 
 Positive = checked(lambda found: found.value > 0, "more than zero")

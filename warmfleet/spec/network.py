@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from warmfleet.spec.fields import Positive, SpecModel, disagree
+from warmfleet.spec.fields import PathText, Positive, SpecModel, disagree
 from warmfleet.spec.units import Duration, Percentage
 
 __all__ = ["Billing", "Encoding", "NetworkSpec", "Script"]
@@ -38,6 +38,12 @@ class NetworkSpec(SpecModel):
         default="auto",
         description="of the line: by its size, by the 95th percentile, by the bytes sent; auto: "
         "what costs least for this load",
+    )
+    probes: PathText | None = Field(
+        default=None,
+        description="CSV file of round-trip times that you measured, absolute or relative to the "
+        "project folder: columns place, region, rtt_ms, and carrier if a row is of one alone; they "
+        "come before every estimate",
     )
     weights_over: Literal["line", "private"] = Field(
         default="line",

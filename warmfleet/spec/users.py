@@ -4,14 +4,10 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from warmfleet.spec.fields import Positive, SpecModel, checked, disagree, unique
+from warmfleet.spec.fields import PathText, Positive, SpecModel, disagree, unique
 from warmfleet.spec.units import Percentage
 
 __all__ = ["LoggedUsersSpec", "TabledUsersSpec", "UsersSource", "UsersSpec", "users_agree"]
-
-_Path = Annotated[
-    str, Field(min_length=1, max_length=1024), checked(lambda text: "\0" not in text, "a path")
-]
 
 
 class UsersSpec(SpecModel):
@@ -28,7 +24,7 @@ class UsersSpec(SpecModel):
 class TabledUsersSpec(SpecModel):
     """Users counted in a CSV file."""
 
-    csv: _Path = Field(
+    csv: PathText = Field(
         description="file with the columns where, and share, users or requests; absolute or "
         "relative to the project folder"
     )
@@ -37,11 +33,11 @@ class TabledUsersSpec(SpecModel):
 class LoggedUsersSpec(SpecModel):
     """Users as the logs of a web server have them; only sums by place are kept."""
 
-    access_log: _Path = Field(
+    access_log: PathText = Field(
         description="log of nginx in the combined format, .gz or not; of several by a pattern such "
         "as logs/access.log*"
     )
-    geoip: _Path = Field(
+    geoip: PathText = Field(
         description="MaxMind database (.mmdb) that has subdivisions, such as GeoLite2 City"
     )
 
