@@ -4,35 +4,52 @@ import difflib
 from collections.abc import Iterable, Sequence
 
 import click
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from warmfleet.plan.models import Decision
 
-__all__ = ["decision_table", "decisions_of", "print_explanations"]
+__all__ = ["decisions_of", "print_decisions", "print_explanations"]
+
+_VALUE_WIDTH = 28
+_REASON_WIDTH = 20
 
 
-def decision_table(
-    decisions: Iterable[Decision], *, within: str = "", outside: str | None = None
-) -> Table:
-    """Return a table of those whose field starts with ``within`` and not with ``outside``."""
+def print_decisions(
+    console: Console,
+    decisions: Iterable[Decision],
+    *,
+    within: str = "",
+    outside: str | None = None,
+) -> None:
+    """Print a table of those whose field starts with ``within`` and not with ``outside``."""
+    rows = [
+        (decision.field.removeprefix(within), _value(decision), decision.reason)
+        for decision in decisions
+        if decision.field.startswith(within)
+        and not (outside and decision.field.startswith(outside))
+    ]
+    # With widths and plain texts given, rich needs not lay out every cell to measure it: half of
+    # the time that it takes, and plans are long.
+    named = max((cell_len(row[0]) for row in rows), default=0)
+    valued = max((cell_len(line) for row in rows for line in row[1].splitlines()), default=0)
+    named, valued = max(named, len("decision")), min(max(valued, len("value")), _VALUE_WIDTH)
     table = Table(box=None, pad_edge=False)
-    table.add_column("decision", no_wrap=True)
-    table.add_column("value", max_width=28)
-    table.add_column("because")
-    for decision in decisions:
-        field = decision.field
-        if field.startswith(within) and not (outside and field.startswith(outside)):
-            named = field.removeprefix(within)
-            table.add_row(escape(named), _value(decision), escape(decision.reason))
-    return table
+    table.add_column("decision", no_wrap=True, width=named)
+    table.add_column("value", width=valued)
+    table.add_column("because", width=max(console.width - named - valued - 4, _REASON_WIDTH))
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)
 
 
 def print_explanations(console: Console, decisions: Sequence[Decision]) -> None:
     """Print decisions with their inputs and sources."""
     for decision in decisions:
-        console.print(f"[bold]{escape(decision.field)}[/bold] = {_value(decision)}")
+        console.print(f"[bold]{escape(decision.field)}[/bold] = {escape(_value(decision))}")
         console.print(f"  because  {escape(decision.reason)}")
         for name, value in decision.inputs.items():
             console.print(f"  input    {escape(name)} = {escape(str(value))}")
@@ -69,8 +86,8 @@ def _value(decision: Decision) -> str:
     if decision.field.endswith("_bytes") and isinstance(decision.value, int):
         return f"{decision.value / 2**30:.1f} GiB"
     if isinstance(decision.value, list):
-        return escape("\n".join(str(item) for item in decision.value))
+        return "\n".join(str(item) for item in decision.value)
     if isinstance(decision.value, float):
         digits = ".4g" if abs(decision.value) < 1000 else "g"
         return f"{decision.value:{digits}}"
-    return escape(str(decision.value))
+    return str(decision.value)

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from warmfleet.cli.cost_view import print_cost
-from warmfleet.cli.decision_view import decision_table
+from warmfleet.cli.decision_view import print_decisions
 from warmfleet.cli.site_view import all_users_line, site_lines
 from warmfleet.plan.choice import gib
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
@@ -53,12 +53,12 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
             console.print(f"  quality  {escape(loss.finding)} ({escape(loss.source)})")
         if model.refused:
             console.print(_refused(model))
-        console.print(decision_table(plan.decisions, within=f"models[{index}]."))
+        print_decisions(console, plan.decisions, within=f"models[{index}].")
     console.print()
     print_cost(console, plan.cost)
     console.print()
     console.print("[bold]all models[/bold]")
-    console.print(decision_table(plan.decisions, outside="models["))
+    print_decisions(console, plan.decisions, outside="models[")
 
 
 def _servers(groups: Iterable[ServerGroupPlan]) -> Table:

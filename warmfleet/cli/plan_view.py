@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from warmfleet.cli.decision_view import decision_table
+from warmfleet.cli.decision_view import print_decisions
 from warmfleet.plan.models import FleetPlan
 
 __all__ = ["print_plan"]
@@ -23,4 +23,4 @@ def print_plan(console: Console, plan: FleetPlan) -> None:
             )
     console.print(hosts)
     console.print()
-    console.print(decision_table(plan.decisions))
+    print_decisions(console, plan.decisions)
