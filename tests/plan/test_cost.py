@@ -77,6 +77,32 @@ def cost(book: dict[str, Any] | None = None, term: int | None = None, **size: An
     return plan_cost([site(**size, prices=prices)], prices, term).plan
 
 
+def test_the_set_up_of_a_line_is_that_of_the_row_whose_price_holds() -> None:
+    book = {
+        "currency": "CNY",
+        "lines": [
+            {"line": "bgp", "mbps": 95, "billing": "fixed", "setup": 300},
+            {"line": "bgp", "mbps": 99, "billing": "fixed", "setup": 10},
+            {"line": "bgp", "mbps": 9, "billing": "p95", "setup": 0},
+        ],
+    }
+
+    assert cost(book).once == 300
+
+
+def test_each_of_several_lines_is_set_up() -> None:
+    rows = [
+        {"line": "china-telecom", "mbps": 9, "setup": 70},
+        {"line": "china-unicom", "mbps": 9, "setup": 5, "region": "shanghai"},
+        {"line": "china-unicom", "mbps": 9, "setup": 400},
+    ]
+    prices = PriceList(facts({"currency": "CNY", "lines": rows}))
+
+    assert prices.line_setup("shanghai", ["china-telecom", "china-unicom"], "fixed") == 75
+    assert prices.line_setup("beijing", ["china-telecom", "china-unicom"], "p95") == 470
+    assert prices.line_setup("beijing", ["bgp"], "fixed") == 0
+
+
 LINE = 20 * 95.5
 CASES = [
     pytest.param({}, (2 * (3000 + 2 * 80) + LINE, 1340, 0), id="server and disks by themselves"),

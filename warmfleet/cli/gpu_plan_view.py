@@ -19,6 +19,8 @@ __all__ = ["print_gpu_plan"]
 _NAMED = 3
 """Servers that are named; the rest is counted."""
 
+_BILLED = {"fixed": "the committed rate", "p95": "the 95th percentile", "traffic": "traffic"}
+
 _REFUSED_SHOWN = 4
 """Refused offers of a model that are shown: those that miss least."""
 
@@ -30,7 +32,7 @@ def print_gpu_plan(console: Console, plan: GpuFleetPlan) -> None:
         console.print(
             f"[bold]{escape(plan.environment)}[/bold]: {plan.kind}, {escape(site.region)}, line "
             f"{escape(line.line)} {line.committed_mbps} Mbps (burst {line.burst_mbps}), "
-            f"{line.rtt_ms:g} ms, billed by {line.billing.kind}"
+            f"{line.rtt_ms:g} ms, billed by {_BILLED[line.billing.kind]}"
         )
         for said in site_lines(site):
             console.print(escape(said))

@@ -126,7 +126,7 @@ def _line(site: GpuSitePlan, found: PriceList) -> _Priced:
         what=f"line {line.line}, {_BILLED[bill.kind]}",
         quantity=bill.traffic_gb if by_traffic else bill.billed_mbps,
         unit="GB" if by_traffic else "Mbps",
-        once=found.line_setup(site.region, line.line),
+        once=found.line_setup(site.region, [part.line for part in line.parts], bill.kind),
     )
     if bill.monthly is None:
         return _Priced(item, "")

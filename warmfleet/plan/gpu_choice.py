@@ -14,12 +14,14 @@ from warmfleet.plan.gpu_wanted import Wanted
 from warmfleet.sizing.offer import Offer, Refused
 from warmfleet.sizing.offers import offers
 from warmfleet.sizing.precision import Precision
-from warmfleet.sizing.quality import PrecisionChoice, choose_precision
+from warmfleet.sizing.quality import PrecisionChoice, choose_precision, weight_bits
 
 __all__ = ["Chosen", "RefusedLayout", "choose_cards"]
 
 _LEAST_PLACES = 8
 """Of any engine: fewer would make a handful of requests wait for each other."""
+
+_NO_CONSENT_BITS = 8
 
 
 class RefusedLayout(Struct, frozen=True):
@@ -225,14 +227,21 @@ def _named(wanted: Wanted, cards: Sequence[Gpu]) -> Iterator[str]:
 
 
 def _weaker_promise(wanted: Wanted, pools: Sequence[Pool]) -> Iterator[str]:
-    """Yield the time to the first token that the cards do keep."""
+    """Yield the shortest time to the first token that the cards do keep.
+
+    In 8 bit or more where they hold that: less may need a consent.
+    """
     weaker = replace(wanted, promise=replace(wanted.promise, ttft_p95_s=None))
+    longest = max(demand.prompt_tokens for demand in wanted.demands)
+    cards = list({pool.gpu.id: pool.gpu for pool in pools}.values())
+    kept: list[tuple[bool, float, str]] = []
     for precision in wanted.precisions:
-        found = _weigh(weaker, pools, precision)
-        if found.best is not None:
-            alone = found.best[1].roofline
-            longest = max(demand.prompt_tokens for demand in wanted.demands)
+        for offer in offers(weaker.asked(precision), cards).ranked:
+            alone = offer.roofline
             idle_s = alone.prefill_s(longest) + alone.decode_step_s(1, longest)
             idle_s += alone.efficiency.request_s
-            yield f"slo.ttft_p95 of {math.ceil(idle_s * 110) / 100:g} s, in {precision.id}"
-            return
+            how = f"{precision.id} on {offer.layout.count} x {offer.layout.gpu.name}"
+            kept.append((weight_bits(precision) < _NO_CONSENT_BITS, idle_s, how))
+    if kept:
+        _, idle_s, how = min(kept)
+        yield f"slo.ttft_p95 of {math.ceil(idle_s * 110) / 100:g} s, in {how}"

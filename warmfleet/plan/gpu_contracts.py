@@ -1,7 +1,9 @@
 """Contracts of leased servers against what a group of servers needs beside its cards."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 
+from warmfleet.catalog.servers import sizes
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.gpu_models import ServerGroupPlan
 from warmfleet.plan.models import BandwidthPlan
@@ -39,30 +41,30 @@ def _short(
     host = group.host
     if contract.cpu is not None and (missing := host.least_cores - contract.cpu) > 0:
         yield (
-            f"cpu: {name} has {contract.cpu} cores, but its replicas need {host.least_cores} "
-            f"({missing} missing); nearest: a server with {host.least_cores} cores, or fewer "
-            "models on it"
+            f"cpu: {name} has {contract.cpu} core{'s' if contract.cpu > 1 else ''}, but its "
+            f"replicas need {host.least_cores} ({missing} missing); nearest: a server with "
+            f"{host.least_cores} cores, or fewer models on it"
         )
     if contract.ram is not None and contract.ram.bytes < host.least_memory_bytes:
         needed = host.least_memory_bytes
         yield (
-            f"ram: {name} has {_gb(contract.ram.bytes)} GB, but the weights of its replicas need "
-            f"{_gb(needed)} GB ({_gb(needed - contract.ram.bytes)} GB missing); nearest: "
-            f"{_gb(host.memory_bytes)} GB, or a lower precision"
+            f"ram: {name} has {_gb(contract.ram.bytes, math.floor)} GB, but the weights of its "
+            f"replicas need {_gb(needed)} GB ({_gb(needed - contract.ram.bytes)} GB missing); "
+            f"nearest: {_gb(sizes('memory').at_least(needed))} GB, or a lower precision"
         )
     models = [disk for disk in contract.nvme if disk.use == "model"]
     if models and (there := _size(models)) < (needed := host.model_disk.least_bytes):
         yield (
-            f"nvme: {name} has {_gb(there)} GB for weights, but two revisions of its models are "
-            f"{_gb(needed)} GB ({_gb(needed - there)} GB missing); nearest: a disk of "
-            f"{_gb(host.model_disk.size_bytes)} GB, or a lower precision"
+            f"nvme: {name} has {_gb(there, math.floor)} GB for weights, but two revisions of its "
+            f"models are {_gb(needed)} GB ({_gb(needed - there)} GB missing); nearest: a disk of "
+            f"{_gb(sizes('disk').at_least(needed))} GB, or a lower precision"
         )
     others = [disk for disk in contract.nvme if disk.use != "model"]
     if others and (there := _size(others)) < (needed := host.data_disk.least_bytes):
         yield (
-            f"nvme: {name} has {_gb(there)} GB for system and data, but system, engines and logs "
-            f"are {_gb(needed)} GB ({_gb(needed - there)} GB missing); nearest: a disk of "
-            f"{_gb(host.data_disk.size_bytes)} GB"
+            f"nvme: {name} has {_gb(there, math.floor)} GB for system and data, but system, "
+            f"engines and logs are {_gb(needed)} GB ({_gb(needed - there)} GB missing); nearest: "
+            f"a disk of {_gb(sizes('disk').at_least(needed))} GB"
         )
     if contract.link is not None and (link := float(contract.link.mbps)) < share_mbps:
         yield (
@@ -76,5 +78,6 @@ def _size(disks: Sequence[DiskSpec]) -> int:
     return sum(disk.size.bytes for disk in disks)
 
 
-def _gb(size: float) -> str:
-    return f"{size / 10**9:.0f}"
+def _gb(size: float, rounded: Callable[[float], int] = math.ceil) -> str:
+    """In tenths: what is needed is rounded up, and what is there down, so that both differ."""
+    return f"{rounded(size / 10**8) / 10:g}"

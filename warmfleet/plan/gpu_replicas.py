@@ -9,7 +9,7 @@ from warmfleet.plan.choice import Choice
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_redundancy import Redundancy, redundancy_of
 from warmfleet.sizing.ceiling import refuse_load
-from warmfleet.sizing.replicas import SERVER_AVAILABILITY, TARGET_UTILISATION
+from warmfleet.sizing.replicas import SERVER_AVAILABILITY, TARGET_UTILISATION, up_share
 
 __all__ = ["ROOFLINE", "Staffing", "staff"]
 
@@ -104,9 +104,12 @@ def _must_suffice(chosen: Chosen, needed: Redundancy, total: int, floor: int) ->
         msg = (
             f"slo.availability: {there}, but {_availability(chosen)} of the time needs "
             f"{needed.spare} server{'s' if needed.spare > 1 else ''} more than the "
-            f"{needed.carrying} of the load ({missing} missing); nearest: {more}, or availability "
-            f"{SERVER_AVAILABILITY:.0%}"
+            f"{needed.carrying} of the load ({missing} missing); nearest: {more}"
         )
+        spared = len(pool.servers) - needed.carrying
+        if spared >= 0:
+            kept = up_share(needed.carrying, len(pool.servers), SERVER_AVAILABILITY)
+            msg += f", or availability {_rounded_down(kept)}"
     else:
         msg = (
             f"updates.floor: {there}, and an operation on one leaves {most - 1}; asked {floor}; "
@@ -126,3 +129,10 @@ def _ttft(chosen: Chosen) -> str:
 
 def _availability(chosen: Chosen) -> str:
     return f"{chosen.wanted.promise.availability * 100:g} %"
+
+
+def _rounded_down(share: float) -> str:
+    """As many nines as it has, and a digit more: what is named must be kept."""
+    digits = max(0, math.ceil(-math.log10(1 - share)) - 1)
+    percent = math.floor(share * 100 * 10**digits + 1e-6) / 10**digits
+    return f"{percent:g}%"

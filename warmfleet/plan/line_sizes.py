@@ -51,8 +51,9 @@ def line_parts(lines: Sequence[Line], shares: Mapping[str, float], rates: Rates)
     parts = []
     for line in lines:
         share = shares[line.id]
-        committed = _size(line, rates.committed * share, "committed")
-        burst = _size(line, rates.burst * share, "burst")
+        _must_carry(line, rates, share)
+        committed = _size(line, rates.committed * share)
+        burst = _size(line, rates.burst * share)
         ports = math.ceil(burst / _largest(line))
         parts.append(
             LinePart(
@@ -66,23 +67,41 @@ def line_parts(lines: Sequence[Line], shares: Mapping[str, float], rates: Rates)
     return parts
 
 
-def _size(line: Line, wanted_mbps: float, kind: str) -> int:
-    # Rounded before it is compared: 160.00000000000003 must not need the size above 160.
-    wanted = Decimal(str(round(wanted_mbps, 9)))
+def _must_carry(line: Line, rates: Rates, share: float) -> None:
+    """Refuse what all ports do not carry, and name what they would."""
+    most = _largest(line) * line.ports
+    if _wanted(rates.burst * share) <= most:  # never less than the committed rate
+        return
+    if rates.pull * share > most:
+        field, found = "network.weights_window: new weights need", rates.pull * share
+        longer = math.ceil(found / most * 10) / 10
+        nearest = f"a window {longer:g} times as long, or network.weights_over: private"
+    else:
+        committed = rates.committed * share > most
+        found = (rates.committed if committed else rates.burst) * share
+        field = f"traffic.callers: the {'committed' if committed else 'burst'} rate is"
+        # By the burst rate, whatever is said of the other: it must fit in, too.
+        percent = most / (rates.burst * share) * 100
+        digits = 10 if percent >= 1 else 10**6
+        nearest = f"{math.floor(percent * digits) / digits:g}% of this load, or more sites"
+    msg = (
+        f"{field} {found:.0f} Mbps, but a site has at most {line.ports} ports of {_largest(line)} "
+        f"Mbps of {line.name} ({found - most:.0f} Mbps missing); nearest: {nearest}"
+    )
+    raise PlanRefusedError(msg)
+
+
+def _size(line: Line, wanted_mbps: float) -> int:
+    wanted, largest = _wanted(wanted_mbps), _largest(line)
     for step in line.steps:
         if step.mbps >= wanted:
             return int(step.mbps)
-    largest = _largest(line)
-    ports = math.ceil(wanted / largest)
-    if ports > line.ports:
-        most = largest * line.ports
-        msg = (
-            f"traffic.callers: the {kind} rate is {wanted:.0f} Mbps, but a site has at most "
-            f"{line.ports} ports of {largest} Mbps of {line.name} ({wanted - most:.0f} Mbps "
-            f"missing); nearest: {most / wanted:.1%} of this load, or more sites"
-        )
-        raise PlanRefusedError(msg)
-    return ports * largest
+    return math.ceil(wanted / largest) * largest
+
+
+def _wanted(mbps: float) -> Decimal:
+    # Rounded before it is compared: 160.00000000000003 must not need the size above 160.
+    return Decimal(str(round(mbps, 9)))
 
 
 def _largest(line: Line) -> int:

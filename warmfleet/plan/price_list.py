@@ -102,10 +102,24 @@ class PriceList:
         ]
         return rates + [self._line(row, ("traffic",), row.gb) for row in book.traffic]
 
-    def line_setup(self, region: str, line: str) -> float:
-        """Return what a line costs once, where that is known."""
-        rows = [row for row in self._facts.book.lines if row.line == line]
-        return min((row.setup for row in _holding(region, rows)), default=0)
+    def line_setup(self, region: str, lines: Sequence[str], billing: Billing) -> float:
+        """Return what the lines of a site cost once, where that is known.
+
+        Where a Mbps is billed it is that of the row whose price holds.
+        """
+        return sum(self._setup(region, line, billing) for line in lines)
+
+    def _setup(self, region: str, line: str, billing: Billing) -> float:
+        rows = [
+            row
+            for row in self._facts.book.lines
+            if row.line == line and (billing == "traffic" or row.billing in {None, billing})
+        ]
+        found = _holding(region, rows)
+        if billing == "traffic":
+            return min((row.setup for row in found), default=0)
+        best = min(found, key=lambda row: row.mbps, default=None)
+        return best.setup if best else 0
 
     def _line(
         self, row: BookLine | TrafficPrice, billing: tuple[Billing, ...], each: float

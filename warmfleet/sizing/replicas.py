@@ -17,6 +17,7 @@ __all__ = [
     "replicas_for",
     "servers_for",
     "spare_replicas",
+    "up_share",
 ]
 
 TARGET_UTILISATION = 0.8
@@ -104,7 +105,7 @@ def spare_replicas(
     most = 1
 
     def enough(spare: int) -> bool:
-        return _up_share(carry, carry + spare, server_availability) >= availability - _ROUNDING
+        return up_share(carry, carry + spare, server_availability) >= availability - _ROUNDING
 
     if enough(0):
         return 0
@@ -117,8 +118,8 @@ _ROUNDING = 1e-12
 _NOTHING = 1e-17
 
 
-def _up_share(needed: int, replicas: int, server_availability: float) -> float:
-    """Share of the time that at least so many of all replicas are up.
+def up_share(needed: int, replicas: int, server_availability: float) -> float:
+    """Return the share of the time that at least so many of all replicas are up.
 
     Summed from the likeliest number of them away to where more add nothing: of a million replicas
     a few hundred terms count. The first is worked out by logarithms, since ways to choose are
