@@ -14,17 +14,16 @@ _Owner = TypeVar("_Owner")
 @dataclass(eq=False)
 class _Waiter(Generic[_Owner]):
     owner: _Owner
-    number: int
     granted: asyncio.Future[None] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
 
 
 class FairSlots(Generic[_Owner]):
-    """Gives a free slot to the key that holds fewest; among equals who came first goes first.
+    """Gives a free slot to the key that holds fewest; equals take turns.
 
     So one key alone has all slots, and a key with a thousand requests waiting delays another's
-    first request by one generation at most.
+    first request by one generation at most: also where there are fewer slots than keys.
 
     Args:
         count: of the slots.
@@ -33,8 +32,8 @@ class FairSlots(Generic[_Owner]):
     def __init__(self, count: int) -> None:
         self._free = count
         self._held: Counter[str] = Counter()
+        # In the order of their turns: who comes, is given a slot or gives one back goes to the end.
         self._waiting: OrderedDict[str, deque[_Waiter[_Owner]]] = OrderedDict()
-        self._arrivals = 0
 
     @property
     def free(self) -> int:
@@ -61,8 +60,7 @@ class FairSlots(Generic[_Owner]):
         if self._free and not self._waiting:
             self._take(key)
             return
-        self._arrivals += 1
-        waiter = _Waiter(owner, self._arrivals)
+        waiter = _Waiter(owner)
         self._waiting.setdefault(key, deque()).append(waiter)
         try:
             await waiter.granted
@@ -79,11 +77,12 @@ class FairSlots(Generic[_Owner]):
         self._held[key] -= 1
         if not self._held[key]:
             del self._held[key]
+        self._end_turn(key)
         while self._free and self._waiting:
             self._grant()
 
     def _grant(self) -> None:
-        key = min(self._waiting, key=lambda name: (self._held[name], self._waiting[name][0].number))
+        key = min(self._waiting, key=self._held.__getitem__)  # the first of equals
         waiter = self._waiting[key][0]
         self._forget(key, waiter)
         if not waiter.granted.cancelled():  # its task was, and has not run since
@@ -93,6 +92,11 @@ class FairSlots(Generic[_Owner]):
     def _take(self, key: str) -> None:
         self._free -= 1
         self._held[key] += 1
+        self._end_turn(key)
+
+    def _end_turn(self, key: str) -> None:
+        if key in self._waiting:
+            self._waiting.move_to_end(key)
 
     def _forget(self, key: str, waiter: _Waiter[_Owner]) -> None:
         line = self._waiting.get(key, deque())

@@ -110,6 +110,36 @@ async def test_a_key_with_fewer_slots_goes_first() -> None:
     assert served.index("modest") == 2, "it waits for one generation, not for five"
 
 
+@pytest.mark.parametrize("greedy", [["a"], ["a", "b"]])
+async def test_no_key_waits_for_all_of_another_where_slots_are_fewer_than_keys(
+    greedy: list[str],
+) -> None:
+    admission = Admission(40, 1)
+    served: list[str] = []
+
+    async def serve(key: str) -> None:
+        ticket = admission.enter(key)
+        async with admission.slot(ticket):
+            served.append(key)
+            await asyncio.sleep(0)
+        admission.leave(ticket)
+
+    async def one_by_one() -> None:
+        for _ in range(3):
+            await serve("modest")
+
+    tasks = [asyncio.create_task(serve(key)) for _ in range(8) for key in greedy]
+    await asyncio.sleep(0)
+    tasks.append(asyncio.create_task(one_by_one()))
+    await asyncio.gather(*tasks)
+    turns = [index for index, key in enumerate(served) if key == "modest"]
+    # A round is one generation of each key; what comes in the middle of one is in the next.
+    rounds = len(greedy) + 1
+    assert turns[0] <= rounds
+    assert max(b - a for a, b in zip(turns, turns[1:], strict=False)) <= rounds
+    assert {*greedy} <= {*served[: turns[-1]]}, "nor does it keep the others out"
+
+
 async def test_memory_that_runs_short_sheds_load() -> None:
     short = False
     admission = Admission(4, 1, short_of_memory=lambda: short)
