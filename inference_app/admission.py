@@ -79,11 +79,11 @@ class Admission:
         """Whether a request that comes now has to wait for a slot."""
         return not self._slots.free
 
-    def forecast_s(self) -> float:
-        """Return how long a request that comes now waits for its slot, about."""
+    def forecast_s(self, key: str) -> float:
+        """Return how long a request of a key that comes now waits for its slot, about."""
         if not self.busy:
             return 0.0
-        return (self.waiting + 1) * (self._held_s or 0.0) / self._slot_count
+        return (self._slots.ahead_of(key) + 1) * (self._held_s or 0.0) / self._slot_count
 
     def enter(self, key: str = "") -> Ticket:
         """Let one request in.
@@ -98,12 +98,12 @@ class Admission:
         if self._closed is not None:
             raise self._closed
         if self._short_of_memory():
-            raise self._refusal(503, "this replica is short of memory", "short_of_memory")
+            raise self._refusal(503, "this replica is short of memory", "short_of_memory", key)
         if self._per_key is not None and self._of_key[key] >= self._per_key:
             said = f"{self._per_key} requests of this API key are in flight, its most here"
-            raise self._refusal(429, said, "key_limit")
+            raise self._refusal(429, said, "key_limit", key)
         if len(self._tickets) >= self._limit and not self._make_room(key):
-            raise self._full()
+            raise self._full(key)
         ticket = Ticket(key)
         self._tickets.add(ticket)
         self._of_key[key] += 1
@@ -130,10 +130,10 @@ class Admission:
             mean_s = held_s if self._held_s is None else self._held_s
             self._held_s = mean_s + _NEW_SHARE * (held_s - mean_s)
 
-    def too_late(self, waits_s: float, within_s: float) -> ApiError:
+    def too_late(self, key: str, waits_s: float, within_s: float) -> ApiError:
         """Return the refusal of a request whose turn comes after its own time limit."""
         said = f"about {waits_s:.0f} s of waiting are ahead; the request allows {within_s:g} s"
-        return self._refusal(429, said, "deadline_unreachable")
+        return self._refusal(429, said, "deadline_unreachable", key)
 
     def close(self, reason: ApiError) -> int:
         """Refuse what comes and cut what is here, for one reason; return how many were cut."""
@@ -146,7 +146,7 @@ class Admission:
         largest = max(self._of_key, key=self._of_key_that_waits, default=key)
         # One less there and one more here must not turn the tables.
         while self._of_key_that_waits(largest) >= self._of_key[key] + 2:
-            refusal = self._full()
+            refusal = self._full(largest)
             victim = self._slots.give_up_newest(largest)
             if victim in self._tickets:  # else it left, and its end has not come to the line yet
                 victim.end(refusal)
@@ -157,13 +157,13 @@ class Admission:
     def _of_key_that_waits(self, key: str) -> int:
         return self._of_key[key] if self._slots.waiting_of(key) else 0
 
-    def _full(self) -> ApiError:
+    def _full(self, key: str) -> ApiError:
         said = f"{self._limit} requests are in flight, the most this replica takes"
-        return self._refusal(429, said, "overloaded")
+        return self._refusal(429, said, "overloaded", key)
 
-    def _refusal(self, status: int, said: str, code: str) -> ApiError:
-        """Refuse, with the time after which what waits now will have been worked on."""
-        retry_s = min(max(math.ceil(self.forecast_s()), 1), _LONGEST_RETRY_S)
+    def _refusal(self, status: int, said: str, code: str, key: str) -> ApiError:
+        """Refuse, with the time after which what waits before it will have been worked on."""
+        retry_s = min(max(math.ceil(self.forecast_s(key)), 1), _LONGEST_RETRY_S)
         return ApiError(
             status,
             f"{said}; try again in {retry_s} s",

@@ -49,6 +49,13 @@ class FairSlots(Generic[_Owner]):
         """Requests of one key that wait."""
         return len(self._waiting.get(key, ()))
 
+    def ahead_of(self, key: str) -> int:
+        """Return how many that wait come before a new request of a key, about: in equal turns."""
+        own = self.waiting_of(key)
+        return own + sum(
+            min(len(line), own + 1) for name, line in self._waiting.items() if name != key
+        )
+
     def give_up_newest(self, key: str) -> _Owner:
         """Take the end of a key's line out; return whose place that was. He must stop waiting."""
         waiter = self._waiting[key][-1]

@@ -57,7 +57,7 @@ async def _answer(request: Request, endpoint: Endpoint) -> Response:
         )
         path.quarantine.check(asked.fingerprint)
         if admission.busy:  # else the engine itself says at once what is too long
-            await _check_wait(asked, path, limit_s)
+            await _check_wait(asked, path, ticket.key, limit_s)
     except BaseException as error:
         admission.leave(ticket)
         metrics.request_ended(_outcome(error), time.monotonic() - started)
@@ -68,11 +68,13 @@ async def _answer(request: Request, endpoint: Endpoint) -> Response:
     return GenerationResponse(asked, ticket, path, until=until)
 
 
-async def _check_wait(asked: GenerationRequest, path: DataPath, limit_s: float | None) -> None:
+async def _check_wait(
+    asked: GenerationRequest, path: DataPath, key: str, limit_s: float | None
+) -> None:
     """Refuse now what would be refused after a wait."""
-    waits_s = path.admission.forecast_s()
+    waits_s = path.admission.forecast_s(key)
     if limit_s is not None and waits_s > limit_s:
-        raise path.admission.too_late(waits_s, limit_s)
+        raise path.admission.too_late(key, waits_s, limit_s)
     await check_context(asked, path.engine, path.settings.engine.context_tokens)
 
 

@@ -53,6 +53,20 @@ async def test_a_full_admission_names_the_limit_and_a_time() -> None:
     assert admission.enter("a").key == "a"
 
 
+async def test_the_forecast_counts_who_comes_before() -> None:
+    clock = _Clock()
+    admission = Admission(20, 1, now=clock)
+    tickets = [admission.enter("greedy") for _ in range(7)]
+    async with admission.slot(tickets[0]):
+        clock.seconds = 10.0
+    tasks = [await _waits(admission, ticket) for ticket in tickets]
+    assert admission.forecast_s("greedy") == 70.0
+    assert admission.forecast_s("modest") == 20.0, "one of the other key, and who is worked on"
+    tasks.append(await _waits(admission, admission.enter("modest")))
+    assert admission.forecast_s("modest") == 40.0
+    await _end(*tasks)
+
+
 async def test_one_key_has_its_own_limit() -> None:
     admission = Admission(4, 1, per_key=2)
     first = [admission.enter("a") for _ in range(2)]
