@@ -1,4 +1,4 @@
-"""Whether the host, or the service's own share of it, is about to run out of memory."""
+"""Whether the host, or a share of it that the service lives in, is about to run out of memory."""
 
 import time
 from collections.abc import Callable
@@ -9,13 +9,15 @@ __all__ = ["MemoryGuard"]
 
 _FRESH_S: Final = 0.25
 _KIB: Final = 1024
+_DROPPED: Final = ("active_file", "inactive_file")
 
 
 class MemoryGuard:
     """Compares what can still be had with a watermark; call it to ask.
 
     Swap is not counted: an engine that swaps answers nobody in time. Pages of files are counted
-    as free, since the kernel drops them before it kills.
+    as free, since the kernel drops them before it kills; those of tmpfs and locked ones it keeps.
+    A limit may be the unit's own, or of what it is in: a slice, or a container.
 
     Args:
         least_bytes: below this it is short; 0 turns it off.
@@ -32,7 +34,7 @@ class MemoryGuard:
     ) -> None:
         self._least_bytes = least_bytes
         self._meminfo = root / "proc/meminfo"
-        self._group = _own_group(root)
+        self._groups = _groups(root)
         self._now = now
         self._until = float("-inf")
         self._short = False
@@ -47,27 +49,26 @@ class MemoryGuard:
     def available(self) -> float:
         """Return the bytes that can still be had, infinity where nothing tells."""
         free = [_fields(self._meminfo).get("MemAvailable:", float("inf")) * _KIB]
-        if self._group is not None:
-            most = _number(self._group / "memory.max")
-            used = _number(self._group / "memory.current")
+        for group in self._groups:
+            most = _number(group / "memory.max")
+            used = _number(group / "memory.current")
             if most is not None and used is not None:
-                pages = _fields(self._group / "memory.stat").get("file", 0.0)
-                free.append(most - used + pages)
+                pages = _fields(group / "memory.stat")
+                free.append(most - used + sum(pages.get(name, 0.0) for name in _DROPPED))
         return min(free)
 
 
-def _own_group(root: Path) -> Path | None:
-    """Return the folder of this process's cgroup (version 2), None where there is none."""
+def _groups(root: Path) -> list[Path]:
+    """Return the folders of this process's cgroup (version 2) and of those that it is in."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
-        return None
-    for line in lines:
-        number, _, path = line.split(":", 2)
-        folder = root / "sys/fs/cgroup" / path.lstrip("/")
-        if number == "0" and (folder / "memory.max").exists():
-            return folder
-    return None
+        return []
+    mounted = root / "sys/fs/cgroup"
+    # Without a namespace of its own a container shows a path that is not there, and its limit here.
+    found = [mounted / line.removeprefix("0::/") for line in lines if line.startswith("0::/")]
+    inside = [group for own in found for group in (own, *own.parents) if mounted in group.parents]
+    return [group for group in (*inside, mounted) if (group / "memory.max").exists()]
 
 
 def _fields(path: Path) -> dict[str, float]:

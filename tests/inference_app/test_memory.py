@@ -32,7 +32,8 @@ def _host(root: Path, *, available_kb: int, group: dict[str, str] | None = None)
             {
                 "memory.max": f"{4 * _GIB}\n",
                 "memory.current": f"{3 * _GIB}\n",
-                "memory.stat": f"anon 1\nfile {2 * _GIB}\nshmem 0\n",
+                "memory.stat": f"anon 1\nfile {3 * _GIB}\nshmem {_GIB}\n"
+                f"inactive_file {_GIB}\nactive_file {_GIB}\n",
             },
             3 * _GIB,
         ),
@@ -44,6 +45,25 @@ def test_what_is_left_is_the_least_of_host_and_group(
 ) -> None:
     _host(tmp_path, available_kb=8 * 1024 * 1024, group=group)
     assert MemoryGuard(1, root=tmp_path).available() == left
+
+
+@pytest.mark.parametrize("place", ["", "system.slice"])
+def test_a_limit_may_be_of_what_the_group_is_in(tmp_path: Path, place: str) -> None:
+    group = {"memory.max": "max", "memory.current": "5"}
+    _host(tmp_path, available_kb=8 * 1024 * 1024, group=group)
+    outer = tmp_path / "sys/fs/cgroup" / place
+    (outer / "memory.max").write_text(f"{2 * _GIB}\n")
+    (outer / "memory.current").write_text(f"{_GIB}\n")
+    assert MemoryGuard(1, root=tmp_path).available() == _GIB
+
+
+def test_a_container_may_see_its_own_group_as_the_first(tmp_path: Path) -> None:
+    _host(tmp_path, available_kb=8 * 1024 * 1024)  # its path, of the host, is not there
+    mounted = tmp_path / "sys/fs/cgroup"
+    mounted.mkdir(parents=True)
+    (mounted / "memory.max").write_text(f"{2 * _GIB}\n")
+    (mounted / "memory.current").write_text(f"{_GIB}\n")
+    assert MemoryGuard(1, root=tmp_path).available() == _GIB
 
 
 def test_it_looks_four_times_a_second_at_most(tmp_path: Path) -> None:
