@@ -4,7 +4,7 @@ import json
 import re
 from typing import Final
 
-__all__ = ["ApiError", "engine_error"]
+__all__ = ["ApiError", "engine_error", "engine_lost"]
 
 _ENGINE_BODY_SHOWN: Final = 300
 _BAD_REQUEST: Final = 400
@@ -102,6 +102,16 @@ def engine_error(status: int, body: bytes, *, prompt: str = "messages") -> ApiEr
             param=param if isinstance(param, str) else None,
         )
     return ApiError(max(status, _SERVER_ERROR), message, kind="server_error", code="engine_error")
+
+
+def engine_lost() -> ApiError:
+    """Return what a client reads whose engine ended before its answer did."""
+    return ApiError(
+        503,
+        "the engine ended before its answer did; send the request again",
+        kind="server_error",
+        code="engine_lost",
+    )
 
 
 def _error_object(body: bytes) -> dict[str, object] | None:

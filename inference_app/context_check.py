@@ -27,7 +27,7 @@ async def check_context(request: GenerationRequest, engine: EngineClient, contex
         context: tokens that one request may hold.
 
     Raises:
-        ApiError: 400, it does not fit.
+        ApiError: 400, it does not fit; 503, the engine ended over it.
     """
     if len(request.body) <= context:  # a token is a byte or more
         return
@@ -56,7 +56,8 @@ async def _count(request: GenerationRequest, engine: EngineClient, context: int)
 
 
 def _bytes(prompt: str | list[int]) -> int:
-    return len(prompt.encode()) if isinstance(prompt, str) else len(prompt)
+    # Half of a surrogate pair is JSON, and the engine's to refuse.
+    return len(prompt.encode(errors="surrogatepass")) if isinstance(prompt, str) else len(prompt)
 
 
 async def _length(prompt: str | list[int], engine: EngineClient) -> int | None:

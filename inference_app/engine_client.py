@@ -10,6 +10,8 @@ from typing import Final, Self
 
 import aiohttp
 
+from inference_app.api_errors import engine_lost
+
 __all__ = ["EngineClient", "EngineReply"]
 
 _CONNECT_S: Final = 5.0
@@ -88,9 +90,15 @@ class EngineClient:
             yield EngineReply(response)
 
     async def ask(self, path: str, body: bytes) -> object:
-        """Return an engine's short answer, None where it gives none within five seconds."""
-        with contextlib.suppress(aiohttp.ClientError, OSError, TimeoutError, ValueError):
+        """Return an engine's short answer, None where it gives none within five seconds.
+
+        Raises:
+            ApiError: 503, it ended over it.
+        """
+        try:
             async with asyncio.timeout(_ASK_S), self.send(path, body) as reply:
-                if reply.status == _OK:
-                    return json.loads(await reply.whole())
-        return None
+                return json.loads(await reply.whole()) if reply.status == _OK else None
+        except (aiohttp.ClientPayloadError, aiohttp.ServerDisconnectedError) as error:
+            raise engine_lost() from error
+        except (aiohttp.ClientError, OSError, ValueError):
+            return None

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from inference_app.admission import Ticket
-from inference_app.api_errors import ApiError, engine_error
+from inference_app.api_errors import ApiError, engine_error, engine_lost
 from inference_app.assembly import Assembly
 from inference_app.data_path import DataPath
 from inference_app.engine_client import EngineReply
@@ -144,8 +144,7 @@ class GenerationResponse(Response):
 
     async def _lose_engine(self, error: Exception) -> Outcome:
         _logger.warning("event=engine_lost error=%s", type(error).__name__)
-        self._quarantine.lost(self._request.fingerprint)
-        await self._last_words(_engine_lost())
+        await self._last_words(engine_lost())
         return Outcome.ENGINE_FAILED
 
     async def _relay(self, reply: EngineReply) -> None:
@@ -166,7 +165,7 @@ class GenerationResponse(Response):
             if done:
                 self._count_tokens()
                 return
-        raise _engine_lost()
+        raise engine_lost()
 
     async def _assemble(self, reply: EngineReply, assembly: Assembly) -> None:
         buffer = EventBuffer()
@@ -187,13 +186,13 @@ class GenerationResponse(Response):
                 if legacy is not None:
                     legacy.rewrite(part)
                 assembly.add(part)
-        raise _engine_lost()
+        raise engine_lost()
 
     async def _send_completion(self, assembly: Assembly) -> None:
         try:
             body = json.dumps(assembly.completion()).encode()
         except ValueError as error:
-            raise _engine_lost() from error
+            raise engine_lost() from error
         self._count_tokens()
         await self._send_whole(200, body, {})
 
@@ -283,13 +282,4 @@ def _too_long(limit_s: float) -> ApiError:
         f"the generation took longer than {limit_s:g} s",
         kind="server_error",
         code="generation_timeout",
-    )
-
-
-def _engine_lost() -> ApiError:
-    return ApiError(
-        503,
-        "the engine ended before its answer did; send the request again",
-        kind="server_error",
-        code="engine_lost",
     )

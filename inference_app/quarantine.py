@@ -21,7 +21,8 @@ _logger = logging.getLogger(__name__)
 _LIFETIME_S: Final = 3600.0
 _MOST: Final = 256
 _SURE: Final = 2
-_LOST_S: Final = 10.0  # from a request's lost connection to the news that the engine is dead
+_LOST_S: Final = 10.0  # from a request's early end to the news that the engine is dead
+_SERVER_ERROR: Final = 500
 
 
 class Quarantine:
@@ -61,20 +62,22 @@ class Quarantine:
 
     @contextlib.contextmanager
     def inside(self, fingerprint: str) -> Iterator[None]:
-        """Note that a request is in the engine."""
+        """Note that a request is in the engine.
+
+        One that ends early, for whatever reason, is a suspect for ten seconds more: the engine may
+        die of it after its client has left, and the news of that may come after its connection's.
+        """
         self._inside[fingerprint] += 1
         try:
             yield
+        except BaseException as error:
+            if not _was_unread(error) and not _is_refusal(error):
+                self._note_early_end(fingerprint)
+            raise
         finally:
             self._inside[fingerprint] -= 1
             if not self._inside[fingerprint]:
                 del self._inside[fingerprint]
-
-    def lost(self, fingerprint: str) -> None:
-        """Note that the engine left a request; news of its death may follow."""
-        now = self._clock()
-        self._lost = {name: at for name, at in self._lost.items() if now - at < _LOST_S}
-        self._lost[fingerprint] = now
 
     def engine_died(self, *, by_itself: bool) -> None:
         """Blame what was in the engine, and keep that.
@@ -97,6 +100,11 @@ class Quarantine:
         _logger.warning("event=quarantine suspects=%s guilty=%s", len(suspects), sure)
         self._write()
 
+    def _note_early_end(self, fingerprint: str) -> None:
+        now = self._clock()
+        self._lost = {name: at for name, at in self._lost.items() if now - at < _LOST_S}
+        self._lost[fingerprint] = now
+
     def _write(self) -> None:
         new = self._file.with_suffix(".new")
         try:
@@ -105,6 +113,16 @@ class Quarantine:
             os.replace(new, self._file)
         except OSError as error:  # the engine's end is told all the same
             _logger.warning("event=quarantine_unsaved reason=%r", error.strerror)
+
+
+def _was_unread(error: BaseException) -> bool:
+    # A Unix socket is refused when its listener is gone, and reset when what was sent is unread:
+    # so those end that get the slot of the one that the engine died of.
+    return isinstance(error, OSError) and not isinstance(error, TimeoutError)
+
+
+def _is_refusal(error: BaseException) -> bool:
+    return isinstance(error, ApiError) and error.status < _SERVER_ERROR
 
 
 def _read(file: Path) -> dict[str, tuple[int, float]]:

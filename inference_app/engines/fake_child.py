@@ -33,7 +33,7 @@ class FakeOptions:
         first_token_s: delay of every request.
         tokens_per_s: speed of each slot; 0 sends as fast as it can.
         start_fault: ``exit`` or ``hang`` once the weights are loaded.
-        die_on: a prompt that contains this ends the process.
+        die_on: a prompt that contains this ends the process, also where it is only counted.
         fail_on: a prompt that contains this is answered with an error.
         fault_after_tokens: tokens sent before either.
     """
@@ -76,11 +76,9 @@ class FakeEngine:
         if path in _PROMPTS:
             await self._complete(path, json.loads(body), reply)
         elif path == "/v1/chat/completions/input_tokens":
-            tokens = len(_chat_of(json.loads(body)).split())
-            await reply.whole(200, {"input_tokens": tokens})
+            await reply.whole(200, {"input_tokens": self._count(_chat_of(json.loads(body)))})
         elif path == "/tokenize":
-            tokens = len(json.loads(body)["content"].split())
-            await reply.whole(200, {"tokens": [0] * tokens})
+            await reply.whole(200, {"tokens": [0] * self._count(json.loads(body)["content"])})
         elif path == "/v1/embeddings":
             await reply.whole(200, _embeddings(json.loads(body)["input"]))
         elif path == "/fake/stats":
@@ -89,6 +87,11 @@ class FakeEngine:
             await reply.whole(200, {"status": "ok"})
         else:
             await reply.whole(404, _error(404, f"no {path}", "not_found_error"))
+
+    def _count(self, text: str) -> int:
+        if self._fault(text) == "die":
+            os._exit(_DEAD)
+        return len(text.split())
 
     async def _complete(self, path: str, fields: dict[str, Any], reply: "_Reply") -> None:
         text = path == "/v1/completions"

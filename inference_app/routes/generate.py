@@ -22,6 +22,7 @@ __all__ = ["router"]
 
 router = APIRouter()
 _TOO_MANY: Final = 429
+_SERVER_ERROR: Final = 500
 _BODY_S: Final = 30.0  # a slow body holds a place, and the gateway sends bodies whole
 _LONGEST_NAME: Final = 128
 
@@ -75,12 +76,15 @@ async def _check_wait(
     waits_s = path.admission.forecast_s(key)
     if limit_s is not None and waits_s > limit_s:
         raise path.admission.too_late(key, waits_s, limit_s)
-    await check_context(asked, path.engine, path.settings.engine.context_tokens)
+    with path.quarantine.inside(asked.fingerprint):
+        await check_context(asked, path.engine, path.settings.engine.context_tokens)
 
 
 def _outcome(error: BaseException) -> Outcome:
     if not isinstance(error, ApiError):
         return Outcome.CANCELLED
+    if error.status >= _SERVER_ERROR:
+        return Outcome.ENGINE_FAILED
     return Outcome.OVERLOADED if error.status == _TOO_MANY else Outcome.REFUSED
 
 

@@ -1,6 +1,7 @@
 """Who is let in, who waits for whom, and what the others are told."""
 
 import asyncio
+import itertools
 import random
 from collections import Counter
 
@@ -150,7 +151,7 @@ async def test_no_key_waits_for_all_of_another_where_slots_are_fewer_than_keys(
     # A round is one generation of each key; what comes in the middle of one is in the next.
     rounds = len(greedy) + 1
     assert turns[0] <= rounds
-    assert max(b - a for a, b in zip(turns, turns[1:], strict=False)) <= rounds
+    assert max(b - a for a, b in itertools.pairwise(turns)) <= rounds
     assert {*greedy} <= {*served[: turns[-1]]}, "nor does it keep the others out"
 
 

@@ -1,9 +1,12 @@
 """A request that ends the engine does it once, on this host at least."""
 
+import asyncio
+import contextlib
 import json
 import os
 import signal
 from pathlib import Path
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
@@ -12,6 +15,8 @@ from inference_app.api_errors import ApiError
 from inference_app.quarantine import Quarantine
 from tests.inference_app.support import (
     chat_body,
+    eventually,
+    local_replica,
     replica_process,
     settings_document,
 )
@@ -33,11 +38,14 @@ def _refused(quarantine: Quarantine, name: str) -> bool:
     return False
 
 
+def _leaves(quarantine: Quarantine, name: str, error: BaseException) -> None:
+    with contextlib.suppress(type(error)), quarantine.inside(name):
+        raise error
+
+
 def _died_with(quarantine: Quarantine, *names: str, by_itself: bool = True) -> None:
     for name in names:
-        with quarantine.inside(name):
-            pass
-        quarantine.lost(name)
+        _leaves(quarantine, name, aiohttp.ServerDisconnectedError())
     quarantine.engine_died(by_itself=by_itself)
 
 
@@ -82,10 +90,37 @@ def test_a_kill_from_outside_says_less(tmp_path: Path) -> None:
 def test_a_lost_connection_alone_blames_nobody(tmp_path: Path) -> None:
     clock = _Clock()
     quarantine = Quarantine(tmp_path / "quarantine.json", clock=clock)
-    quarantine.lost("a")
+    _leaves(quarantine, "a", aiohttp.ServerDisconnectedError())
     clock.seconds += 11
     quarantine.engine_died(by_itself=True)
     assert not _refused(quarantine, "a")
+
+
+@pytest.mark.parametrize(
+    ("error", "suspect"),
+    [
+        (aiohttp.ServerDisconnectedError(), True),
+        (aiohttp.ClientPayloadError(), True),
+        (TimeoutError(), True),
+        (asyncio.CancelledError(), True),  # its client left, or its time was over
+        (ApiError(503, "the stream ended early"), True),
+        (ApiError(400, "the engine refused it"), False),
+        # The engine was gone before: of those that wait each comes to that.
+        (aiohttp.ClientConnectorError(Mock(), ConnectionRefusedError()), False),
+        (aiohttp.ClientOSError(104, "Connection reset by peer"), False),
+    ],
+)
+def test_who_was_there_until_just_before_is_a_suspect_beside(
+    tmp_path: Path, error: BaseException, suspect: bool
+) -> None:
+    quarantine = Quarantine(tmp_path / "quarantine.json")
+    _leaves(quarantine, "left", error)
+    with quarantine.inside("stayed"):
+        quarantine.engine_died(by_itself=True)
+    assert _refused(quarantine, "stayed") is not suspect
+    _leaves(quarantine, "left", error)
+    quarantine.engine_died(by_itself=False)
+    assert _refused(quarantine, "left") is suspect
 
 
 def test_it_holds_a_bounded_number(tmp_path: Path) -> None:
@@ -135,6 +170,50 @@ async def test_a_request_that_ends_the_engine_is_not_served_by_the_next_one(tmp_
     assert "DIE-HERE" not in (tmp_path / "state" / "quarantine.json").read_text()
 
 
+async def test_who_waits_is_not_blamed(tmp_path: Path) -> None:
+    options: dict[str, object] = {"die_on": "DIE-HERE", "fault_after_tokens": 60}
+    document = settings_document(tmp_path, tokens_per_s=20.0, **options)
+    document["engine"]["slots"] = 1
+    async with local_replica(document) as replica, aiohttp.ClientSession() as session:
+
+        async def ask(text: str) -> int:
+            body = chat_body(messages=[{"role": "user", "content": text}])
+            async with session.post(replica.chat_url, json=body) as response:
+                return response.status
+
+        deadly = asyncio.create_task(ask("DIE-HERE"))
+        await eventually(lambda: not replica.service._admission._slots.free, "it is in the engine")
+        others = [asyncio.create_task(ask(f"word {number}")) for number in range(3)]
+        await eventually(lambda: replica.service._admission.waiting == 3, "three wait")
+        assert await asyncio.gather(deadly, *others) == [503] * 4
+        await asyncio.gather(replica.task, return_exceptions=True)
+    assert _blame(tmp_path) == [2]
+
+
+async def test_who_is_worked_on_is_not_guilty_of_another_that_is_counted(tmp_path: Path) -> None:
+    document = settings_document(tmp_path, tokens_per_s=5.0, die_on="DIE-HERE")
+    document["engine"]["slots"] = 1
+    document["warmup"]["shapes"] = [{"prompt_tokens": 9, "output_tokens": 1}]
+    async with local_replica(document) as replica, aiohttp.ClientSession() as session:
+        body = chat_body(max_tokens=60, stream=True)
+        async with session.post(replica.chat_url, json=body) as response:
+            await response.content.readany()
+            long = [{"role": "user", "content": "DIE-HERE " + "word " * 200}]
+            async with session.post(replica.chat_url, json=chat_body(messages=long)) as counted:
+                assert (counted.status, (await counted.json())["error"]["code"]) == (
+                    503,
+                    "engine_lost",
+                )
+            assert b"engine_lost" in await response.read()
+        await asyncio.gather(replica.task, return_exceptions=True)
+    assert _blame(tmp_path) == [1, 1]
+
+
+def _blame(folder: Path) -> list[int]:
+    kept = json.loads((folder / "state" / "quarantine.json").read_text())
+    return [blame for blame, _ in kept.values()]
+
+
 async def test_an_engine_killed_by_an_operator_blames_nobody_at_once(tmp_path: Path) -> None:
     document = settings_document(tmp_path, tokens_per_s=5.0)
     document["warmup"]["shapes"] = [{"prompt_tokens": 9, "output_tokens": 1}]
@@ -148,5 +227,4 @@ async def test_an_engine_killed_by_an_operator_blames_nobody_at_once(tmp_path: P
                 os.kill(engine, signal.SIGKILL)
                 assert b"engine_lost" in await response.read()
         assert replica.process.wait(timeout=30) == 1
-    (told,) = json.loads((tmp_path / "state" / "quarantine.json").read_text()).values()
-    assert told[0] == 1
+    assert _blame(tmp_path) == [1]

@@ -278,6 +278,7 @@ async def test_a_prompt_that_is_too_long_is_told_before_it_waits(
         ("completions", "prompt", {"prompt": long}),
         ("completions", "prompt", {"prompt": ["short", long]}),
         ("completions", "prompt", {"prompt": [7] * 600}),
+        ("completions", "prompt", {"prompt": "\ud800 " + "word " * 599}),
     ):
         body = {"model": "chat", "max_tokens": 2, **fields}
         async with session.post(f"{replica.base}/v1/{path}", json=body) as response:
