@@ -69,6 +69,17 @@ def test_what_is_no_whole_copy_is_a_draft(make: Callable[..., Any]) -> None:
     assert sum(revision.staged().values()) == len(WEIGHTS) - 1 + 4
 
 
+def test_what_is_left_of_a_revision_that_is_wanted_no_longer_goes_too(
+    make: Callable[..., Any],
+) -> None:
+    old, new = make(WEIGHTS[:-1], revision="one"), make(revision="two")
+    assert new.drafts() == [old.staging / "m.gguf"]
+    assert sum(new.staged().values()) == 2 * len(WEIGHTS) - 1, "it counts as free"
+    new.sweep()
+    assert not old.staging.exists()
+    assert list(new.staged()) == [new.staging / "m.gguf"]
+
+
 @pytest.mark.parametrize(
     ("content", "other", "reason"),
     [

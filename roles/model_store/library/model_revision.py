@@ -70,15 +70,24 @@ class Revision:
         return points_here and self.is_verified()
 
     def staged(self) -> dict[Path, int]:
-        """Return sizes of what lies aside, in bytes: the whole copy, or what is left of others."""
-        if not self.staging.is_dir():
-            return {}
-        return {path: path.stat().st_size for path in self.staging.iterdir()}
+        """Return sizes of what lies aside, in bytes: the whole copy, or what is left of others.
+
+        Others are of any revision of the model: the one that is wanted may have changed since.
+        """
+        folders = [path for path in self.folder.parent.glob(".staging-*") if path.is_dir()]
+        return {path: path.stat().st_size for folder in folders for path in folder.iterdir()}
 
     def drafts(self) -> list[Path]:
         """Return what copies that were cut off left."""
         whole = (self.staging / self.file_name, self.size_bytes)
         return [path for path, size in self.staged().items() if (path, size) != whole]
+
+    def sweep(self) -> None:
+        """Remove them."""
+        for draft in self.drafts():
+            draft.unlink()
+            if draft.parent != self.staging and not any(draft.parent.iterdir()):
+                draft.parent.rmdir()
 
     def publish(self, gid: int) -> None:
         """Verify the copy in the staging folder and rename that folder to the revision's name.
@@ -152,8 +161,8 @@ def main() -> None:
     pending = [revision for revision in revisions if not revision.is_current()]
     drafts = [draft for revision in revisions for draft in revision.drafts()]
     if module.params["action"] == "sweep":
-        for draft in drafts if not module.check_mode else ():
-            draft.unlink()
+        for revision in revisions if not module.check_mode else ():
+            revision.sweep()
         module.exit_json(changed=bool(drafts))
     changed = module.params["action"] == "publish" and bool(pending)
     if changed and not module.check_mode:
