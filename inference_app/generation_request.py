@@ -63,7 +63,7 @@ class GenerationRequest:
         fields = read_fields(raw, model=model, form=endpoint.form)
         if endpoint.assembly is None:
             return cls(endpoint, write_fields(fields))
-        choices = fields.get("n") or 1
+        choices = _choices(fields)
         _check_answers(fields.get(endpoint.prompt), choices)
         stream, options = fields.get("stream") is True, fields.get("stream_options") or {}
         length = _length(fields, limits.max_output_tokens)
@@ -88,6 +88,15 @@ class GenerationRequest:
         return hashlib.sha256(self.endpoint.path.encode() + b"\n" + self.body).hexdigest()
 
 
+def _choices(fields: dict[str, Any]) -> int:
+    # llama.cpp's own name, which wins over the other there, would get round the limit.
+    own = _whole_above_0(fields, "n_cmpl")
+    if own is not None:
+        del fields["n_cmpl"]
+        fields["n"] = own
+    return fields.get("n") or 1
+
+
 def _check_answers(prompt: object, choices: int) -> None:
     several = isinstance(prompt, list) and isinstance(prompt[0], str | list)
     prompts = len(prompt) if several and isinstance(prompt, list) else 1
@@ -103,12 +112,19 @@ def _check_answers(prompt: object, choices: int) -> None:
 def _length(fields: dict[str, Any], limit: int) -> int:
     lengths = []
     for name in _LENGTH_FIELDS:
-        value = fields.get(name)
+        value = _whole_above_0(fields, name)
         if value is None:
             continue
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise ApiError(400, f"{name} must be a whole number above 0", param=name)
         if value > limit:
             raise ApiError(400, f"{name} is {value}; at most {limit} here", param=name)
         lengths.append(value)
     return min(lengths, default=limit)
+
+
+def _whole_above_0(fields: dict[str, Any], name: str) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ApiError(400, f"{name} must be a whole number above 0", param=name)
+    return value

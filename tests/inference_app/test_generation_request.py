@@ -102,6 +102,8 @@ def test_length(fields: dict[str, Any], length: int) -> None:
         ({"max_tokens": 2.5}, 400, "max_tokens"),
         ({"max_tokens": True}, 400, "max_tokens"),
         ({"n_predict": -1}, 400, "n_predict"),
+        ({"n_cmpl": 33}, 400, "n"),
+        ({"n_cmpl": "2"}, 400, "n_cmpl"),
         ({"max_completion_tokens": 1000}, 400, "max_completion_tokens"),
     ],
 )
@@ -118,3 +120,9 @@ def test_what_is_not_an_object_is_refused(raw: bytes) -> None:
     with pytest.raises(ApiError) as caught:
         GenerationRequest.parse(raw, CHAT, model="chat", limits=_LIMITS, engine_fields={})
     assert (caught.value.status, caught.value.code) == (400, "invalid_json")
+
+
+def test_an_engines_own_name_for_choices_is_theirs() -> None:
+    request = _parse(n=1, n_cmpl=3)
+    sent = _sent(request)
+    assert (request.choices, sent["n"], "n_cmpl" in sent) == (3, 3, False)
