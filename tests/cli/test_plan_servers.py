@@ -57,6 +57,8 @@ def test_the_lock_is_written_checked_and_explained(run, project: Project, fleet:
     assert "models[0].memory.weights_bytes = 14.2 GiB" in result.stdout
     assert "input    parameters = 7615616512" in result.stdout
     assert "source   two bytes" in result.stdout
+    cost = lock["cost"]["monthly"]
+    assert f"cost.monthly = {cost:,.2f}\n" in run("plan", fleet, "--explain", "cost.monthly").stdout
     every = json.loads(run("plan", fleet, "--explain", "cards", "--json").stdout)
     assert [f"models[{index}].cards.{name}" for index in range(3) for name in ("gpu", "count")] == [
         decision["field"] for decision in every

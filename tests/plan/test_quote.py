@@ -122,7 +122,12 @@ def test_leased_servers_are_not_asked_for_again(servers) -> None:
     lease = {"name": "a", "address": "203.0.113.10", "contract": {"gpu": "1 x RTX 4090"}}
     placement = {"kind": "baremetal", "servers": [lease]}
     plan = servers.plan({"slo.availability": "99%", "placement": placement})
-    assert quote_of(plan, load_catalog()).servers == []
+    request = quote_of(plan, load_catalog())
+    assert request.servers == []
+    page = render_quote(request, LANGUAGES)
+    # A line alone has no cards, no disks and nobody to log in.
+    for word in ("NVMe", "replace a card", "更换显卡", "SSH", "Debian"):
+        assert word not in page
 
 
 def test_the_lab_is_not_rented(planning) -> None:

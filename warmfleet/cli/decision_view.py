@@ -88,6 +88,9 @@ def _value(decision: Decision) -> str:
     if isinstance(decision.value, list):
         return "\n".join(str(item) for item in decision.value)
     if isinstance(decision.value, float):
-        digits = ".4g" if abs(decision.value) < 1000 else "g"
+        if decision.field.startswith("cost."):  # as the table of the cost has it, to the cent
+            return f"{decision.value:,.2f}"
+        size = abs(decision.value)
+        digits = ".4g" if size < 1000 else "g" if size < 10**6 else ".0f"
         return f"{decision.value:{digits}}"
     return str(decision.value)

@@ -130,7 +130,9 @@ def _line(site: GpuSitePlan, found: PriceList) -> _Priced:
     )
     if bill.monthly is None:
         return _Priced(item, "")
-    update = {"price": round(bill.monthly / item.quantity, 4), "monthly": bill.monthly}
+    # Of a caller a month nothing is left but a rounded 0.
+    price = round(bill.monthly / item.quantity, 4) if item.quantity else 0.0
+    update = {"price": price, "monthly": bill.monthly}
     return _Priced(item.model_copy(update=update), bill.source or "")
 
 

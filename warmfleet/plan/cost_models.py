@@ -15,10 +15,10 @@ class CostItem(Plan):
 
     kind: Literal["server", "disk", "line", "traffic"]
     what: str
-    quantity: float = Field(gt=0)
+    quantity: float = Field(ge=0, description="0: less than can be written")
     unit: str = Field(description="of the quantity, for example server or Mbps")
-    price: float | None = Field(default=None, gt=0, description="of one a month; None: on enquiry")
-    monthly: float | None = Field(default=None, gt=0, description="quantity x price")
+    price: float | None = Field(default=None, ge=0, description="of one a month; None: on enquiry")
+    monthly: float | None = Field(default=None, ge=0, description="quantity x price")
     once: float = Field(default=0, ge=0, description="set-up")
 
 

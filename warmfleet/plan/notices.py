@@ -26,7 +26,9 @@ def notices_of(plan: GpuFleetPlan) -> Iterator[str]:
     if plan.cost.valid_until is not None:
         yield f"The prices of {plan.cost.prices} hold until {plan.cost.valid_until}."
     if plan.cost.lower_bound:
-        yield f"Sums are lower bounds: {plan.cost.on_enquiry} items have the {ON_ENQUIRY}."
+        unknown = plan.cost.on_enquiry
+        items = "1 item has" if unknown == 1 else f"{unknown} items have"
+        yield f"Sums are lower bounds: {items} the {ON_ENQUIRY}."
 
 
 def _site(site: GpuSitePlan) -> Iterator[str]:

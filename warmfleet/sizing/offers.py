@@ -146,8 +146,10 @@ def _short_of_memory(found: Fit) -> str:
     )
     if found.verdict == "weights_do_not_fit":
         return (
-            f"{weights} need {_gib(before)}, and the engine may have {_gib(found.budget)}: "
-            f"{_gib(found.missing)} missing with one request"
+            # What the utilisation leaves, or less where the graphs beside it are larger.
+            f"{weights} need {_gib(before)}, and the engine may have "
+            f"{_gib(before + found.kv_room)}: {_gib(found.missing)} missing with {_gib(found.kv)} "
+            "of cache for one request"
         )
     return (
         f"{weights} leave {_gib(found.kv_room)}, and one request of {found.context} tokens needs "
