@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import aiohttp
@@ -33,6 +36,28 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaProcess
     with replica_process(folder, document) as process:
         process.wait_ready()
         yield process
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaProcess]:
+    """Yield one whose long answers end after a test does."""
+    folder = tmp_path_factory.mktemp("slow")
+    document = settings_document(folder, tokens_per_s=5.0)
+    document["warmup"]["shapes"] = [{"prompt_tokens": 9, "output_tokens": 1}]
+    with replica_process(folder, document) as process:
+        process.wait_ready()
+        yield process
+
+
+@contextmanager
+def _standing(replica: ReplicaProcess) -> Iterator[None]:
+    """Let its engine stand still for the block: what is in it, or waits, stays there."""
+    _, engine = replica.engine()
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(engine, signal.SIGCONT)
 
 
 @pytest.fixture
@@ -93,17 +118,15 @@ async def test_usage_is_in_a_stream_only_where_it_was_asked_for(
 
 
 async def test_events_arrive_as_they_are_generated(
-    replica: ReplicaProcess, session: aiohttp.ClientSession
+    slow: ReplicaProcess, session: aiohttp.ClientSession
 ) -> None:
     loop = asyncio.get_running_loop()
     arrivals = []
-    async with session.post(replica.chat_url, json=chat_body(max_tokens=30, stream=True)) as reply:
+    async with session.post(slow.chat_url, json=chat_body(max_tokens=6, stream=True)) as reply:
         async for chunk in reply.content.iter_any():
             arrivals += [loop.time()] * chunk.count(b"data: ")
-    assert len(arrivals) == 32
-    assert arrivals[-1] - arrivals[0] > 0.2, (
-        "30 tokens at 100/s take 0.3 s; buffered they take none"
-    )
+    assert len(arrivals) == 8
+    assert arrivals[-1] - arrivals[0] > 0.2, "6 tokens at 5/s take 1.2 s; buffered they take none"
 
 
 async def test_the_official_client_reads_both(client: openai.AsyncOpenAI) -> None:
@@ -207,12 +230,13 @@ async def test_more_than_the_limit_is_told_when_to_come_back(
     replica: ReplicaProcess, session: aiohttp.ClientSession
 ) -> None:
     body = chat_body(max_tokens=_SLOW, stream=True)
-    streams = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(4)]
-    await eventually(lambda: _in_flight(session, replica, 4), "4 requests in flight")
-    async with session.post(replica.chat_url, json=body) as response:
-        assert response.status == 429
-        assert response.headers["Retry-After"] == "1"
-        assert (await _error(response))["code"] == "overloaded"
+    with _standing(replica):
+        streams = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(4)]
+        await eventually(lambda: _in_flight(session, replica, 4), "4 requests in flight")
+        async with session.post(replica.chat_url, json=body) as response:
+            assert response.status == 429
+            assert response.headers["Retry-After"] == "1"
+            assert (await _error(response))["code"] == "overloaded"
     for events in await asyncio.gather(*streams):
         assert len(text_of(events).split()) == _SLOW, "refusing one must not cost the others"
     await eventually(lambda: _in_flight(session, replica, 0), "nothing in flight")
@@ -220,13 +244,13 @@ async def test_more_than_the_limit_is_told_when_to_come_back(
 
 @pytest.mark.parametrize("stream", [True, False])
 async def test_a_client_that_goes_away_ends_its_generation(
-    replica: ReplicaProcess, session: aiohttp.ClientSession, stream: bool
+    slow: ReplicaProcess, session: aiohttp.ClientSession, stream: bool
 ) -> None:
-    socket, _ = replica.engine()
+    socket, _ = slow.engine()
     before = await ask_engine(socket, "/fake/stats")
-    wasted_before = (await _metrics(session, replica))["warmfleet_service_wasted_tokens_total"]
+    wasted_before = (await _metrics(session, slow))["warmfleet_service_wasted_tokens_total"]
     request = asyncio.create_task(
-        _read_all(session, replica, chat_body(max_tokens=_SLOW, stream=stream))
+        _read_all(session, slow, chat_body(max_tokens=_SLOW, stream=stream))
     )
 
     async def begun() -> bool:
@@ -242,8 +266,8 @@ async def test_a_client_that_goes_away_ends_its_generation(
     after = await ask_engine(socket, "/fake/stats")
     assert after["completed"] == before["completed"]
     assert after["tokens"] - before["tokens"] < _SLOW / 2, "the generation went on"
-    await eventually(lambda: _in_flight(session, replica, 0), "the slot is free again")
-    wasted = (await _metrics(session, replica))["warmfleet_service_wasted_tokens_total"]
+    await eventually(lambda: _in_flight(session, slow, 0), "the slot is free again")
+    wasted = (await _metrics(session, slow))["warmfleet_service_wasted_tokens_total"]
     assert 0 < wasted - wasted_before <= after["tokens"] - before["tokens"]
 
 
@@ -253,25 +277,25 @@ async def test_a_client_that_goes_away_in_the_queue_costs_nothing(
     socket, _ = replica.engine()
     before = await ask_engine(socket, "/fake/stats")
     body = chat_body(max_tokens=_SLOW)
-    busy = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(2)]
-    await eventually(lambda: _in_flight(session, replica, 2), "both slots taken")
-    queued = asyncio.create_task(_read_all(session, replica, body))
-    await eventually(lambda: _in_flight(session, replica, 3), "one queued")
-    queued.cancel()
-    await eventually(lambda: _in_flight(session, replica, 2), "the queued one gone")
+    with _standing(replica):
+        busy = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(2)]
+        await eventually(lambda: _in_flight(session, replica, 2), "both slots taken")
+        queued = asyncio.create_task(_read_all(session, replica, body))
+        await eventually(lambda: _in_flight(session, replica, 3), "one queued")
+        queued.cancel()
+        await eventually(lambda: _in_flight(session, replica, 2), "the queued one gone")
     await asyncio.gather(*busy)
     after = await ask_engine(socket, "/fake/stats")
     assert after["tokens"] - before["tokens"] == 2 * _SLOW
 
 
 async def test_a_prompt_that_is_too_long_is_told_before_it_waits(
-    replica: ReplicaProcess, session: aiohttp.ClientSession
+    slow: ReplicaProcess, session: aiohttp.ClientSession
 ) -> None:
     busy = [
-        asyncio.create_task(_read_all(session, replica, chat_body(max_tokens=_SLOW)))
-        for _ in range(3)
+        asyncio.create_task(_read_all(session, slow, chat_body(max_tokens=_SLOW))) for _ in range(3)
     ]
-    await eventually(lambda: _in_flight(session, replica, 3), "no slot is free")
+    await eventually(lambda: _in_flight(session, slow, 3), "no slot is free")
     long = "word " * 600
     for path, param, fields in (
         ("chat/completions", "messages", {"messages": [{"role": "user", "content": long}]}),
@@ -281,13 +305,15 @@ async def test_a_prompt_that_is_too_long_is_told_before_it_waits(
         ("completions", "prompt", {"prompt": "\ud800 " + "word " * 599}),
     ):
         body = {"model": "chat", "max_tokens": 2, **fields}
-        async with session.post(f"{replica.base}/v1/{path}", json=body) as response:
+        async with session.post(f"{slow.base}/v1/{path}", json=body) as response:
             assert response.status == 400
             error = await _error(response)
         assert (error["code"], error["param"]) == ("context_length_exceeded", param)
         assert "600 tokens long" in error["message"]
     assert not any(task.done() for task in busy)
-    await asyncio.gather(*busy)
+    for task in busy:
+        task.cancel()
+    await eventually(lambda: _in_flight(session, slow, 0), "nothing in flight")
 
 
 async def test_one_key_cannot_keep_another_out(
@@ -300,9 +326,12 @@ async def test_one_key_cannot_keep_another_out(
             await response.read()
             return response.status, response.headers.get("Retry-After")
 
-    greedy = [asyncio.create_task(ask("greedy")) for _ in range(4)]
-    await eventually(lambda: _in_flight(session, replica, 4), "the replica is full")
-    assert (await ask("modest"))[0] == 200
+    with _standing(replica):
+        greedy = [asyncio.create_task(ask("greedy")) for _ in range(4)]
+        await eventually(lambda: _in_flight(session, replica, 4), "the replica is full")
+        modest = asyncio.create_task(ask("modest"))
+        await eventually(lambda: any(task.done() for task in greedy), "one makes room")
+    assert (await modest)[0] == 200
     found = sorted(await asyncio.gather(*greedy))
     assert [status for status, _ in found] == [200, 200, 200, 429]
     assert int(found[-1][1] or 0) >= 1
@@ -313,12 +342,13 @@ async def test_a_request_that_cannot_be_in_time_is_refused_at_once(
 ) -> None:
     body = chat_body(max_tokens=_SLOW)
     await _read_all(session, replica, body)  # how long one takes is known now
-    busy = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(3)]
-    await eventually(lambda: _in_flight(session, replica, 3), "no slot is free")
     headers = {"X-Request-Timeout": "0.05"}
-    async with session.post(replica.chat_url, json=body, headers=headers) as response:
-        assert response.status == 429
-        assert (await _error(response))["code"] == "deadline_unreachable"
+    with _standing(replica):
+        busy = [asyncio.create_task(_read_all(session, replica, body)) for _ in range(3)]
+        await eventually(lambda: _in_flight(session, replica, 3), "no slot is free")
+        async with session.post(replica.chat_url, json=body, headers=headers) as response:
+            assert response.status == 429
+            assert (await _error(response))["code"] == "deadline_unreachable"
     await asyncio.gather(*busy)
     async with session.post(replica.chat_url, json=body, headers=headers) as response:
         assert response.status == 504
