@@ -14,6 +14,7 @@ from inference_app.settings import LimitSettings
 __all__ = ["GenerationRequest"]
 
 _MOST_ANSWERS: Final = 32  # of one request: prompts times choices; each takes room in the engine
+_MOST_INPUTS: Final = 2048  # OpenAI's; the engine works on all of them before it turns to another
 # The last is llama.cpp's own name, which would get round the limit of the others.
 _LENGTH_FIELDS: Final = ("max_completion_tokens", "max_tokens", "n_predict")
 
@@ -62,6 +63,7 @@ class GenerationRequest:
         """
         fields = read_fields(raw, model=model, form=endpoint.form)
         if endpoint.assembly is None:
+            _check_inputs(endpoint, fields)
             return cls(endpoint, write_fields(fields))
         choices = _choices(fields)
         _check_answers(fields.get(endpoint.prompt), choices)
@@ -98,8 +100,7 @@ def _choices(fields: dict[str, Any]) -> int:
 
 
 def _check_answers(prompt: object, choices: int) -> None:
-    several = isinstance(prompt, list) and isinstance(prompt[0], str | list)
-    prompts = len(prompt) if several and isinstance(prompt, list) else 1
+    prompts = _count(prompt)
     if prompts * choices > _MOST_ANSWERS:
         raise ApiError(
             400,
@@ -107,6 +108,18 @@ def _check_answers(prompt: object, choices: int) -> None:
             "a request",
             param="prompt" if prompts > 1 else "n",
         )
+
+
+def _check_inputs(endpoint: Endpoint, fields: dict[str, Any]) -> None:
+    inputs = _count(fields[endpoint.prompt])
+    if inputs > _MOST_INPUTS:
+        said = f"found {inputs} inputs; at most {_MOST_INPUTS} a request"
+        raise ApiError(400, said, param=endpoint.prompt)
+
+
+def _count(prompt: object) -> int:
+    """Return how many texts there are: a list of numbers is one text as its tokens."""
+    return len(prompt) if isinstance(prompt, list) and isinstance(prompt[0], str | list) else 1
 
 
 def _length(fields: dict[str, Any], limit: int) -> int:

@@ -19,7 +19,7 @@ _OPENAI_FIELDS = (
 )  # fmt: skip
 _ENGINE_FIELDS = (
     "cache_prompt", "ignore_eos", "n_predict", "min_p", "top_k", "grammar", "json_schema",
-    "id_slot", "n_probs", "samplers", "chat_template_kwargs", "reasoning_format", "lora",
+    "id_slot", "n_cmpl", "n_probs", "samplers", "chat_template_kwargs", "reasoning_format", "lora",
     "mirostat", "return_progress", "timings_per_token", "t_max_predict_ms", "n_keep",
 )  # fmt: skip
 _INNER_FIELDS = (

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from inference_app.api_errors import ApiError
-from inference_app.endpoints import CHAT
+from inference_app.endpoints import CHAT, EMBEDDINGS
 from inference_app.generation_request import GenerationRequest
 from inference_app.settings import LimitSettings
 
@@ -126,3 +126,17 @@ def test_an_engines_own_name_for_choices_is_theirs() -> None:
     request = _parse(n=1, n_cmpl=3)
     sent = _sent(request)
     assert (request.choices, sent["n"], "n_cmpl" in sent) == (3, 3, False)
+
+
+def test_a_request_has_at_most_as_many_inputs_as_openai_takes() -> None:
+    def embed(texts: object) -> GenerationRequest:
+        raw = json.dumps({"model": "chat", "input": texts}).encode()
+        return GenerationRequest.parse(
+            raw, EMBEDDINGS, model="chat", limits=_LIMITS, engine_fields={}
+        )
+
+    assert json.loads(embed(["a"] * 2048).body)["input"] == ["a"] * 2048
+    embed([7] * 4000)  # tokens of one text
+    with pytest.raises(ApiError, match="found 2049 inputs; at most 2048") as caught:
+        embed(["a"] * 2049)
+    assert (caught.value.status, caught.value.param) == (400, "input")
