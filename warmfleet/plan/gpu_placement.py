@@ -104,7 +104,8 @@ def place_models(
     for pool in dict.fromkeys(member.chosen.pool for member in members):
         inside = [member for member in members if member.chosen.pool == pool]
         cards = pool.cards or max(member.part.cards for member in inside)
-        server = Server(cards, _memory(inside[0]))
+        # The most that any of them may have alone, or a model that fills a card would fit nowhere.
+        server = Server(cards, max(map(_memory, inside)))
         rows: tuple[Residency, ...] = ()
         if len(inside) == 1:
             servers = _alike(inside[0])
