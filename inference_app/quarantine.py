@@ -6,6 +6,7 @@ They outlive the process, since an engine's death ends it. What is kept says not
 import contextlib
 import json
 import logging
+import math
 import os
 import time
 from collections import Counter
@@ -55,7 +56,7 @@ class Quarantine:
             raise ApiError(
                 422,
                 "this same request ended the engine before and is not tried again; change it, or "
-                f"send it in {left_s / 60:.0f} minutes",
+                f"send it in {math.ceil(left_s / 60)} min",
                 code="request_quarantined",
                 retry=False,
             )

@@ -65,7 +65,10 @@ def test_who_was_alone_is_guilty_also_after_a_restart_and_for_a_time(tmp_path: P
     assert not _refused(quarantine, "b")
     for known in (quarantine, Quarantine(file, clock=clock)):
         assert _refused(known, "a")
-    clock.seconds += 3601
+    clock.seconds += 3599  # of 3600
+    with pytest.raises(ApiError, match="send it in 1 min"):
+        quarantine.check("a")
+    clock.seconds += 2
     assert not _refused(Quarantine(file, clock=clock), "a")
 
 
