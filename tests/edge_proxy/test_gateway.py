@@ -225,6 +225,32 @@ async def test_the_wait_for_a_replica_counts_in_the_time_limit_of_a_request(
     assert 15 < float(replica.headers[0]["X-Request-Timeout"]) < 19.6
 
 
+async def test_a_time_limit_that_ends_here_is_told_as_replicas_tell_it(
+    client: aiohttp.ClientSession, fleet: Fleet
+) -> None:
+    await fleet(FakeReplica("a"), cold=True)
+    headers = {"X-Request-Timeout": "0.2"}
+    async with client.post("/v1/chat/completions", json={}, headers=headers) as response:
+        assert response.status == 504
+        assert (await response.json())["error"]["code"] == "deadline_exceeded"
+        assert response.headers["X-Should-Retry"] == "false"
+        assert "Retry-After" not in response.headers
+
+
+@pytest.mark.parametrize("limit", ["-5", "nan", "soon"])
+async def test_what_is_no_time_limit_is_left_to_the_replica(
+    client: aiohttp.ClientSession, fleet: Fleet, limit: str
+) -> None:
+    (replica,) = await fleet(FakeReplica("a"), cold=True)
+    headers = {"X-Request-Timeout": limit}
+    asked = asyncio.create_task(client.post("/v1/chat/completions", json={}, headers=headers))
+    await asyncio.sleep(0.2)  # it waits; or was sent away at once, and that shows
+    replica.ready = True
+    async with await asked as response:
+        assert response.status == 200
+    assert replica.headers[0]["X-Request-Timeout"] == limit
+
+
 async def test_http2_and_modern_tls_only(gateway: Gateway) -> None:
     context = gateway.tls()
     context.set_alpn_protocols(["h2", "http/1.1"])

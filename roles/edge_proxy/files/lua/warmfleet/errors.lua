@@ -27,7 +27,7 @@ local KINDS = {
 -- Seconds. A client that comes back sooner would only meet the same state.
 local RETRY_AFTER = { [429] = 1, [502] = 1, [503] = 5, [504] = 5 }
 
--- Answers and ends the request. overrides: code, message, param.
+-- Answers and ends the request. overrides: code, message, param; retry: false where that cannot help.
 function _M.send(status, overrides)
     local kind = KINDS[status] or (status < 500 and KINDS[400]) or KINDS[500]
     overrides = overrides or {}
@@ -37,7 +37,11 @@ function _M.send(status, overrides)
     end
     ngx.status = status
     ngx.header["Content-Type"] = "application/json"
-    ngx.header["Retry-After"] = RETRY_AFTER[status]
+    if overrides.retry == false then
+        ngx.header["X-Should-Retry"] = "false"
+    else
+        ngx.header["Retry-After"] = RETRY_AFTER[status]
+    end
     if status == 401 then
         ngx.header["WWW-Authenticate"] = "Bearer"
     end

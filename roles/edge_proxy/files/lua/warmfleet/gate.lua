@@ -15,6 +15,8 @@ local REFUSALS = {
     unknown_model = { 404, { code = "model_not_found", param = "model" } },
     full = { 429 },
     timeout = { 503 },
+    own_limit = { 504, { code = "deadline_exceeded", retry = false,
+        message = "The request's own time limit (X-Request-Timeout) ran out before a replica was ready." } },
 }
 
 local function refuse(problem)
@@ -42,9 +44,14 @@ local function list_models()
     return ngx.exit(ngx.HTTP_OK)
 end
 
--- What is left of a request's own time limit when it has waited here.
-local function shorten_limit(waited_s)
+-- The time limit that a request has of its own, or nil; of one that is none the replica says so.
+local function own_limit()
     local limit_s = tonumber(ngx.var.http_x_request_timeout)
+    return limit_s and limit_s > 0 and limit_s or nil
+end
+
+-- What is left of it when the request has waited here.
+local function shorten_limit(limit_s, waited_s)
     if limit_s and waited_s > 0 then
         ngx.req.set_header("X-Request-Timeout", string.format("%.3f", math.max(limit_s - waited_s, 0.001)))
     end
@@ -72,14 +79,15 @@ function _M.check()
     end
     ngx.ctx.model = model
     local arrived = ngx.now()
+    local limit_s = own_limit()
     local ok
-    ok, problem = queue.wait(model)
+    ok, problem = queue.wait(model, limit_s)
     local waited_s = ngx.now() - arrived
     ngx.var.warmfleet_queue_time = string.format("%.3f", waited_s)
     if not ok then
         return refuse(problem)
     end
-    shorten_limit(waited_s)
+    shorten_limit(limit_s, waited_s)
     ngx.var.warmfleet_proxied = "1"
 end
 

@@ -8,9 +8,10 @@ local POLL_S = 0.02
 
 local state = ngx.shared.warmfleet_state
 
--- Waits until a replica of the model is ready. Returns true, or nil and "full" or "timeout".
+-- Waits until a replica of the model is ready, own_limit_s at most where a request has its own limit.
+-- Returns true, or nil and "full", "timeout" or "own_limit".
 -- A client that leaves ends this: lua_check_client_abort stops the code of its request.
-function _M.wait(model)
+function _M.wait(model, own_limit_s)
     if readiness.any(model) then
         return true
     end
@@ -18,8 +19,8 @@ function _M.wait(model)
     if state:incr("queued", 1, 0) > settings.queue_size then
         return nil, "full"
     end
-    local own_limit_s = tonumber(ngx.var.http_x_request_timeout) or math.huge
-    local deadline = ngx.now() + math.min(settings.queue_timeout_s, own_limit_s)
+    local is_own = own_limit_s ~= nil and own_limit_s < settings.queue_timeout_s
+    local deadline = ngx.now() + (is_own and own_limit_s or settings.queue_timeout_s)
     while ngx.now() < deadline do
         ngx.sleep(POLL_S)
         if readiness.any(model) then
@@ -27,7 +28,7 @@ function _M.wait(model)
             return true
         end
     end
-    return nil, "timeout"
+    return nil, is_own and "own_limit" or "timeout"
 end
 
 -- Gives the place back; called again when the request ends, however it ends.
