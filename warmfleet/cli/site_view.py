@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from warmfleet.plan.gpu_models import GpuSitePlan
+from warmfleet.plan.notices import slower_line
 from warmfleet.plan.site_models import RttPlan, SiteUsersPlan
 
 __all__ = ["all_users_line", "site_lines"]
@@ -22,6 +23,8 @@ def site_lines(site: GpuSitePlan) -> Iterator[str]:
         yield ("  stands by for the loss of the largest site, with its whole load; it would serve:")
     yield f"  users    {_named(site.users)}"
     yield f"  time     {_times(site.rtt)}; it can carry {site.load:.0%} of all traffic"
+    if (slower := slower_line(site)) is not None:
+        yield f"  line     {slower}"
     if site.cross_border_share:
         yield (
             f"  border   {site.cross_border_share:.0%} of all users reach it across the border of "

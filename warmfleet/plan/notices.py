@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, GpuSitePlan
 from warmfleet.plan.money import ON_ENQUIRY
 
-__all__ = ["notices_of"]
+__all__ = ["notices_of", "slower_line"]
+
+_NOTED_MS = 0.5
+"""Less is within the rounding of the plan's milliseconds."""
 
 
 def notices_of(plan: GpuFleetPlan) -> Iterator[str]:
@@ -31,7 +34,21 @@ def notices_of(plan: GpuFleetPlan) -> Iterator[str]:
         yield f"Sums are lower bounds: {items} the {ON_ENQUIRY}."
 
 
+def slower_line(site: GpuSitePlan) -> str | None:
+    """Say where the site's line is slower than the BGP line that its users' times are for."""
+    line = site.bandwidth
+    if line.rtt_ms <= site.rtt.mean_ms + _NOTED_MS:
+        return None
+    p95_ms = next(option.rtt_p95_ms for option in line.options if option.line == line.line)
+    return (
+        f"over {line.line} the mean is {line.rtt_ms:.0f} ms, and 95 % are within {p95_ms:.0f} ms: "
+        "users' times here are those of BGP lines"
+    )
+
+
 def _site(site: GpuSitePlan) -> Iterator[str]:
+    if (slower := slower_line(site)) is not None:
+        yield f"Site {site.name}: {slower}."
     if site.icp_filing:
         yield (
             f"Site {site.name} is in mainland China: a website that is served there needs an ICP "
