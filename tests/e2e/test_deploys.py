@@ -3,7 +3,6 @@
 import http.client
 import json
 import ssl
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.e2e.background import Background
 from tests.e2e.conftest import ENVIRONMENT, Fleet
 
 pytestmark = [
@@ -57,7 +57,7 @@ def test_a_deploy_restarts_no_replica_below_the_floor(
     assert "changed=0" in refused.stdout
 
 
-class Streams:
+class Streams(Background):
     """Streamed answers one after the other, in the background for as long as the block lasts."""
 
     def __init__(self, status: Any) -> None:
@@ -69,33 +69,18 @@ class Streams:
         self._address = urlsplit(status["endpoint"])
         self._key = Path(status["api_key_file"]).read_text().strip()
         self._context = ssl.create_default_context(cafile=status["ca_file"])
-        self._stop = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._ask_on),
-            threading.Thread(target=self._look_on),
-        ]
+        super().__init__(self._ask_once, self._look_once)
 
-    def __enter__(self) -> "Streams":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _ask_on(self) -> None:
-        while not self._stop.is_set():
-            began = time.monotonic()
-            try:
-                last = self._ask().splitlines()[-2:]
-            except (OSError, http.client.HTTPException) as error:
-                last = [repr(error)]
-            if "data: [DONE]" in last:
-                self.whole.append((began, time.monotonic()))
-            else:
-                self.cut.append(f"{last}")
+    def _ask_once(self) -> None:
+        began = time.monotonic()
+        try:
+            last = self._ask().splitlines()[-2:]
+        except (OSError, http.client.HTTPException) as error:
+            last = [repr(error)]
+        if "data: [DONE]" in last:
+            self.whole.append((began, time.monotonic()))
+        else:
+            self.cut.append(f"{last}")
 
     def _ask(self) -> str:
         connection = self._connect(120)
@@ -112,13 +97,13 @@ class Streams:
         connection.close()
         return said
 
-    def _look_on(self) -> None:
-        while not self._stop.wait(0.2):
-            connection = self._connect(10)
-            connection.connect()
-            shown = connection.sock.getpeercert()["serialNumber"]
-            connection.close()
-            self.certificates.setdefault(shown, time.monotonic())
+    def _look_once(self) -> None:
+        connection = self._connect(10)
+        connection.connect()
+        shown = connection.sock.getpeercert()["serialNumber"]
+        connection.close()
+        self.certificates.setdefault(shown, time.monotonic())
+        time.sleep(0.2)  # streams go on without a gap beside it
 
     def _connect(self, timeout_s: float) -> http.client.HTTPSConnection:
         host, port = self._address.hostname, self._address.port

@@ -10,7 +10,6 @@ import signal
 import ssl
 import stat
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import openai
 import pytest
 
+from tests.e2e.background import Background
 from tests.e2e.conftest import ENVIRONMENT, ROOT, Fleet
 from tests.e2e.secret_scan import ProcessWatch, Secrets
 
@@ -191,35 +191,21 @@ def test_the_plain_pulumi_commands_work(fleet: Fleet, first_up: Any) -> None:
     assert "unchanged" in preview.stdout
 
 
-class Load:
+class Load(Background):
     """Clients that do not try again, in the background for as long as the block lasts."""
 
     def __init__(self, client: openai.OpenAI, clients: int = 2, pause_s: float = 0) -> None:
         self.answers: list[str] = []
         self.failures: list[str] = []
-        self._client, self._pause_s = client, pause_s
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._run) for _ in range(clients)]
+        self._client, self._number = client, itertools.count(1)
+        super().__init__(*[self._ask_once] * clients, pause_s=pause_s)
 
-    def __enter__(self) -> "Load":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join()
-
-    def _run(self) -> None:
-        n = 0
-        while not self._stop.wait(self._pause_s):
-            n += 1
-            try:
-                text = f"{threading.get_ident()} {n}: say hello."
-                self.answers.append(_ask(self._client, text))
-            except openai.OpenAIError as error:
-                self.failures.append(f"{type(error).__name__}: {error}")
+    def _ask_once(self) -> None:
+        try:
+            text = f"{next(self._number)}: say hello."
+            self.answers.append(_ask(self._client, text))
+        except openai.OpenAIError as error:
+            self.failures.append(f"{type(error).__name__}: {error}")
 
 
 def test_a_drained_host_gets_nothing_and_no_request_is_lost(

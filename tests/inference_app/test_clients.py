@@ -38,14 +38,6 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaProcess
         yield process
 
 
-@pytest.fixture
-async def client(replica: ReplicaProcess) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(
-        base_url=f"{replica.base}/v1", api_key="unused", max_retries=0
-    ) as client:
-        yield client
-
-
 async def test_text_completions(client: openai.AsyncOpenAI) -> None:
     fields: Any = {"model": "chat", "prompt": "the sky is", "max_tokens": 6}
     whole = await client.completions.create(**fields)

@@ -6,7 +6,7 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,14 +107,6 @@ def replica(
     with replica_process(folder, _document(folder, weights)) as process:
         process.wait_ready()
         yield process
-
-
-@pytest.fixture
-async def client(replica: ReplicaProcess) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(
-        base_url=f"{replica.base}/v1", api_key="unused", max_retries=0
-    ) as client:
-        yield client
 
 
 async def test_the_ledger_shows_a_real_load(replica: ReplicaProcess, planned: ModelPlan) -> None:

@@ -5,7 +5,7 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,14 +56,6 @@ def replica(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaProcess
     with replica_process(folder, document) as process:
         process.wait_ready()
         yield process
-
-
-@pytest.fixture
-async def client(replica: ReplicaProcess) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(
-        base_url=f"{replica.base}/v1", api_key="unused", max_retries=0
-    ) as client:
-        yield client
 
 
 async def test_texts_streamed_and_whole_agree(client: openai.AsyncOpenAI) -> None:

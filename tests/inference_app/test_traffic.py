@@ -66,14 +66,6 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-@pytest.fixture
-async def client(replica: ReplicaProcess) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(
-        base_url=f"{replica.base}/v1", api_key="unused", max_retries=0
-    ) as client:
-        yield client
-
-
 async def _error(response: aiohttp.ClientResponse) -> dict[str, Any]:
     document = await response.json()
     assert set(document) == {"error"}
