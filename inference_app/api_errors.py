@@ -9,6 +9,7 @@ __all__ = ["ApiError", "engine_error", "engine_lost"]
 _ENGINE_BODY_SHOWN: Final = 300
 _BAD_REQUEST: Final = 400
 _SERVER_ERROR: Final = 500
+_TOO_MANY: Final = 429
 # llama.cpp calls these failures of its own; what a chat template refuses is among them.
 _OF_THE_REQUEST: Final = re.compile(
     r"Failed to parse |Invalid |Jinja Exception|Missing |Unknown |Unsupported "
@@ -60,6 +61,16 @@ class ApiError(Exception):
             "code": self.code,
         }
         return json.dumps({"error": error}).encode()
+
+    @property
+    def ours(self) -> bool:
+        """Whether the service or its engine failed, rather than the request."""
+        return self.status >= _SERVER_ERROR
+
+    @property
+    def too_many(self) -> bool:
+        """Whether there was too much at once."""
+        return self.status == _TOO_MANY
 
     def event(self) -> bytes:
         """Return the server-sent event that ends a stream that had begun."""

@@ -138,5 +138,7 @@ def _add_logprobs(choice: dict[str, Any], logprobs: dict[str, Any] | None) -> No
     for key, tokens in logprobs.items():  # "content" and "refusal", or lists of the older form
         if tokens is None:
             whole.setdefault(key, None)
+        elif whole.get(key) is None:
+            whole[key] = list(tokens)
         else:
-            whole[key] = (whole.get(key) or []) + tokens
+            whole[key] += tokens

@@ -35,8 +35,6 @@ __all__ = ["GenerationResponse"]
 _logger = logging.getLogger(__name__)
 _OK: Final = 200
 _LAST_WORDS_S: Final = 1.0  # a client that does not read must not hold the slot
-_SERVER_ERROR: Final = 500
-_TOO_MANY: Final = 429
 _PROMPT_TOKENS: Final = re.compile(rb'"prompt_tokens":\s*(\d{1,15})')
 
 
@@ -101,7 +99,7 @@ class GenerationResponse(Response):
             if self._ticket.cut.done():
                 reason = self._ticket.cut.result()
                 await self._last_words(reason)
-                return Outcome.OVERLOADED if reason.status == _TOO_MANY else Outcome.CUT
+                return Outcome.OVERLOADED if reason.too_many else Outcome.CUT
             return Outcome.CANCELLED
         finally:
             await _cancel(gone)
@@ -122,7 +120,7 @@ class GenerationResponse(Response):
             return await self._lose_engine(error)
         except ApiError as error:
             await self._last_words(error)
-            return Outcome.ENGINE_FAILED if error.status >= _SERVER_ERROR else Outcome.REFUSED
+            return Outcome.ENGINE_FAILED if error.ours else Outcome.REFUSED
         return Outcome.COMPLETED
 
     async def _ask_engine(self) -> None:

@@ -23,7 +23,6 @@ _LIFETIME_S: Final = 3600.0
 _MOST: Final = 256
 _SURE: Final = 2
 _LOST_S: Final = 10.0  # from a request's early end to the news that the engine is dead
-_SERVER_ERROR: Final = 500
 
 
 class Quarantine:
@@ -123,7 +122,7 @@ def _was_unread(error: BaseException) -> bool:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    return isinstance(error, ApiError) and error.status < _SERVER_ERROR
+    return isinstance(error, ApiError) and not error.ours
 
 
 def _read(file: Path) -> dict[str, tuple[int, float]]:

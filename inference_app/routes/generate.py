@@ -21,8 +21,6 @@ from inference_app.metrics import Outcome
 __all__ = ["router"]
 
 router = APIRouter()
-_TOO_MANY: Final = 429
-_SERVER_ERROR: Final = 500
 _BODY_S: Final = 30.0  # a slow body holds a place, and the gateway sends bodies whole
 _LONGEST_NAME: Final = 128
 
@@ -83,9 +81,9 @@ async def _check_wait(
 def _outcome(error: BaseException) -> Outcome:
     if not isinstance(error, ApiError):
         return Outcome.CANCELLED
-    if error.status >= _SERVER_ERROR:
+    if error.ours:
         return Outcome.ENGINE_FAILED
-    return Outcome.OVERLOADED if error.status == _TOO_MANY else Outcome.REFUSED
+    return Outcome.OVERLOADED if error.too_many else Outcome.REFUSED
 
 
 def _time_limit(written: str | None) -> float | None:
