@@ -57,6 +57,16 @@ def figure(
     }
 
 
+def truth_arguments(prog: str, about: str, *, takes: str) -> argparse.Namespace:
+    """Read the command line of a script that holds estimates against files of rows."""
+    parser = argparse.ArgumentParser(prog=prog, description=about)
+    parser.add_argument("files", nargs="*", type=Path, metavar="CSV")
+    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--quick", action="store_true", help=f"the same: it takes {takes}")
+    parser.add_argument("--rows", action="store_true", help="print each row's error too")
+    return parser.parse_args()
+
+
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return the value below which ``percent`` of the values lie, by the nearest rank."""
     ordered = sorted(values)

@@ -9,7 +9,6 @@ that cannot be used, with the reason. Without files, it shows what the estimates
 pairs, cities and sources of the carried rows were held out of the fit.
 """
 
-import argparse
 import csv
 import json
 import statistics
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from _figures import Figure, figure
+from _figures import Figure, figure, truth_arguments
 from _rtt_rows import CannotUseError, MeasuredPath, path_of, read
 
 from warmfleet.catalog.models import RttKind
@@ -93,12 +92,7 @@ class Judged:
 
 def main() -> int:
     """Print figures, groups, and what was not estimated."""
-    parser = argparse.ArgumentParser(prog="rtt_truth.py", description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", type=Path, metavar="CSV")
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
-    parser.add_argument("--quick", action="store_true", help="the same: it takes seconds")
-    parser.add_argument("--rows", action="store_true", help="print each row's error too")
-    arguments = parser.parse_args()
+    arguments = truth_arguments("rtt_truth.py", __doc__.splitlines()[0], takes="seconds")
     try:
         judged, refused = evaluate(arguments.files)
     except (OSError, ValueError, csv.Error, WarmfleetError) as error:

@@ -8,7 +8,6 @@ x 2 bytes a token) and of the rule "weights x 1.2". Rows that cannot be sized ar
 reason.
 """
 
-import argparse
 import csv
 import json
 import statistics
@@ -21,7 +20,7 @@ from typing import Any
 import _sizing_llamacpp
 import _sizing_oom
 import _sizing_vllm
-from _figures import Figure, figure
+from _figures import Figure, figure, truth_arguments
 from _sizing_rows import CannotSizeError, NotSized, Row, Sized
 
 from warmfleet.errors import WarmfleetError
@@ -49,12 +48,7 @@ _PREDICTIONS = ("planner", "naive", "rule_of_thumb")
 
 def main() -> int:
     """Print figures, groups, and what was not sized."""
-    parser = argparse.ArgumentParser(prog="sizing_truth.py", description=__doc__.splitlines()[0])
-    parser.add_argument("files", nargs="*", type=Path, metavar="CSV")
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
-    parser.add_argument("--quick", action="store_true", help="the same: it takes a second")
-    parser.add_argument("--rows", action="store_true", help="print each row's error too")
-    arguments = parser.parse_args()
+    arguments = truth_arguments("sizing_truth.py", __doc__.splitlines()[0], takes="a second")
     try:
         sized, not_sized = evaluate(arguments.files or sorted(DATA.glob("*.csv")))
     except (OSError, ValueError, csv.Error) as error:
