@@ -1,6 +1,7 @@
 import copy
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class Planning:
                 del holder[last]
             else:
                 holder[last] = new
-        return Document(self.base, value, self.document.lines)
+        return replace(self.document, value=value)
 
     def spec(self, changes: dict[str, Any]) -> FleetSpec:
         return parse_spec(self.changed(changes))

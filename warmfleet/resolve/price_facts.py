@@ -1,6 +1,5 @@
 """What things cost: a price book, rents in the spec, or else the example of the catalog."""
 
-import hashlib
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -75,11 +74,10 @@ def resolve_prices(
         document = read_document(path)
         book = parse_document(document, PriceBook, "price book")
         book = _checked(book, catalog, document)
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except SpecError as error:
         msg = "\n".join(f"{_AT}: {line}" for line in str(error).splitlines())
         raise SpecError(msg) from error
-    return PriceFacts(path=named, sha256=digest, book=book)
+    return PriceFacts(path=named, sha256=document.sha256, book=book)
 
 
 def _rents(rents: dict[str, float]) -> PriceFacts:

@@ -5,6 +5,7 @@ that a value means the same to the editor's schema and to us.
 """
 
 import contextlib
+import hashlib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +38,8 @@ class Document:
     path: Path
     value: Any
     lines: dict[FieldPath, int] = field(repr=False)
+    sha256: str
+    """Of the file."""
 
     def line(self, where: FieldPath) -> int:
         """Return the line of a field, or that of the nearest field around it."""
@@ -74,7 +77,7 @@ def read_document(path: Path) -> Document:
     except RecursionError as error:
         msg = f"{path}: nested too deeply; needed a spec, which has a few levels"
         raise SpecError(msg) from error
-    return Document(path, value, lines)
+    return Document(path, value, lines, hashlib.sha256(raw).hexdigest())
 
 
 class _Loader(yaml.SafeLoader):
