@@ -1,7 +1,7 @@
 """Users by place from access logs: addresses looked up, counted, and forgotten."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 
 import maxminddb
@@ -56,7 +56,8 @@ def logged_users(
     except OSError as error:
         msg = f"{at}: {error.strerror or error}; needed a readable log of nginx"
         raise SpecError(msg) from error
-    return _counted(at, source, found, finder.elsewhere)
+    provinces = {place.id for place in catalog.places if place.mainland}
+    return _counted(at, source, found, finder.elsewhere, provinces)
 
 
 def _database(root: Path, source: LoggedUsersSpec) -> maxminddb.Reader:
@@ -69,7 +70,11 @@ def _database(root: Path, source: LoggedUsersSpec) -> maxminddb.Reader:
 
 
 def _counted(
-    at: str, source: LoggedUsersSpec, found: Counter[str], elsewhere: Counter[str]
+    at: str,
+    source: LoggedUsersSpec,
+    found: Counter[str],
+    elsewhere: Counter[str],
+    provinces: Set[str],
 ) -> CountedUsers:
     requests = found.total()
     if requests == found["unreadable"]:
@@ -92,21 +97,17 @@ def _counted(
     counted |= {name: found[name] for name in NOWHERE if found[name]}
     return CountedUsers(
         source=source,
-        shares=shares_of(_spread(places, found["no province"])),
+        shares=shares_of(_spread(places, found["no province"], provinces)),
         counted=counted,
         told=tuple(_tell(counted, elsewhere)),
     )
 
 
-def _spread(places: Counter[str], more: int) -> dict[str, float]:
+def _spread(places: Counter[str], more: int, provinces: Set[str]) -> dict[str, float]:
     """Return the counts with what has no province spread over the provinces that are there."""
-    mainland = sum(count for name, count in places.items() if _is_province(name))
+    mainland = sum(count for name, count in places.items() if name in provinces)
     factor = 1 + more / mainland if mainland else 1
-    return {name: count * factor if _is_province(name) else count for name, count in places.items()}
-
-
-def _is_province(name: str) -> bool:
-    return name.startswith("CN-") and name not in {"CN-HK", "CN-MO", "CN-TW"}
+    return {name: count * factor if name in provinces else count for name, count in places.items()}
 
 
 def _tell(counted: dict[str, int], elsewhere: Counter[str]) -> Iterator[str]:
