@@ -1,12 +1,12 @@
 """Measured round-trip times, and what a fit made of them."""
 
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from warmfleet.catalog.load import read_table
-from warmfleet.catalog.models import Row
+from warmfleet.catalog.rows import Row
 
 __all__ = [
     "Band",
@@ -80,15 +80,12 @@ class RttNet(Row):
 @cache
 def rtt_net(kind: str) -> RttNet:
     """Return the paths of a kind."""
-    return next(RttNet.model_validate(row) for row in _tables()["nets"] if row["id"] == kind)
+    return next(
+        RttNet.model_validate(row) for row in read_table("rtt.json", "nets") if row["id"] == kind
+    )
 
 
 @cache
 def hubs() -> tuple[Hub, ...]:
     """Return where cables meet."""
-    return tuple(Hub.model_validate(row) for row in _tables()["hubs"])
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    return {name: read_table("rtt.json", name) for name in ("nets", "hubs")}
+    return tuple(Hub.model_validate(row) for row in read_table("rtt.json", "hubs"))

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from warmfleet.plan.choice import gb
 from warmfleet.plan.models import Decision
 
 __all__ = ["decisions_of", "print_decisions", "print_explanations"]
@@ -82,7 +83,7 @@ def decisions_of(decisions: Sequence[Decision], field: str) -> list[Decision]:
 
 def _value(decision: Decision) -> str:
     if ".host." in decision.field and decision.field.endswith("_bytes"):
-        return f"{int(str(decision.value)) / 10**9:.0f} GB"
+        return f"{gb(int(str(decision.value)))} GB"
     if decision.field.endswith("_bytes") and isinstance(decision.value, int):
         return f"{decision.value / 2**30:.1f} GiB"
     if isinstance(decision.value, list):

@@ -9,7 +9,7 @@ from rich.table import Table
 from warmfleet.cli.cost_view import print_cost
 from warmfleet.cli.decision_view import print_decisions
 from warmfleet.cli.site_view import all_users_line, site_lines
-from warmfleet.plan.choice import gib
+from warmfleet.plan.choice import gb, gib
 from warmfleet.plan.gpu_models import GpuFleetPlan, GpuModelPlan, MemoryPlan, ServerGroupPlan
 from warmfleet.plan.start_models import ColdStartPlan
 from warmfleet.plan.update_models import ModelUpdatePlan
@@ -168,7 +168,7 @@ def _refused(model: GpuModelPlan) -> Table:
 
 
 def _gb(size: int) -> str:
-    return f"{size / 10**9:.0f} GB"
+    return f"{gb(size)} GB"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -89,14 +89,15 @@ class PathModel:
     def modelled(self, start: Point, end: Point, line: int) -> float:
         """Return the estimate in milliseconds, whether the path was measured or not."""
         base, *slopes = self.net.mean
-        mean = base + dot(slopes, lengths(self.net.route, start, end))
+        km = lengths(self.net.route, start, end)
+        mean = base + dot(slopes, km)
         at_start, columns = self._sum_from(start, line)
         ms = mean + at_start
         for fades_km, column in columns:
             ms += dot(column, self._sides[1].near(end, fades_km))
         if self.net.least is not None:
             base, slope = self.net.least
-            ms = max(ms, base + slope * lengths(self.net.route, start, end)[0])
+            ms = max(ms, base + slope * km[0])
         return ms
 
     def band(self, start: Point, end: Point, line: int) -> Band:

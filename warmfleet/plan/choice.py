@@ -7,7 +7,7 @@ from msgspec import Struct, field
 
 from warmfleet.plan.models import Decision, Scalar
 
-__all__ = ["Choice", "gib", "number"]
+__all__ = ["Choice", "gb", "gib", "number"]
 
 T = TypeVar("T", bound=Scalar | list[Scalar], covariant=True)
 
@@ -31,6 +31,11 @@ class Choice(Struct, Generic[T], frozen=True):
 def number(value: Scalar) -> Scalar:
     """Return a float with four significant decimals: inputs are read by people."""
     return round(value, 4) if isinstance(value, float) else value
+
+
+def gb(size: float) -> str:
+    """Return bytes in GB (10^9) as plans write them, whole and without the unit."""
+    return f"{size / 10**9:.0f}"
 
 
 def gib(size: float) -> str:

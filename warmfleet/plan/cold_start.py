@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
+from warmfleet.catalog.rows import Basis
 from warmfleet.errors import PlanRefusedError
 from warmfleet.plan.choice import Choice
 from warmfleet.plan.models import Decision
@@ -86,7 +87,7 @@ def plan_cold_start(
         PlanRefusedError: a start after a reboot takes longer than the asked cold start; with what
             would save the difference.
     """
-    ready = _even("ready", start.ready_s, "measured")
+    ready = PhasePlan.even("ready", start.ready_s, "measured")
     phases = [_rounded(phase) for phase in (*start.phases, *_warmup(probes, words), ready)]
     plan = ColdStartPlan(
         first_s=_total(phases, "first_s"),
@@ -118,7 +119,7 @@ def plan_cold_start(
 
 
 def _warmup(probes: Sequence[Probe], words: str) -> Iterator[PhasePlan]:
-    basis = "measured" if words == "measured" else "roofline"
+    basis: Basis = "measured" if words == "measured" else "roofline"
     for probe in probes:
         shape = probe.shape
         label = warmup_label(
@@ -128,14 +129,7 @@ def _warmup(probes: Sequence[Probe], words: str) -> Iterator[PhasePlan]:
             shape.concurrency,
             stream=shape.stream,
         )
-        yield _even(label, probe.seconds, basis)
-
-
-def _even(name: str, took: float, basis: str) -> PhasePlan:
-    """Return a phase for which nothing can be kept."""
-    return PhasePlan.model_validate(
-        {"name": name, "first_s": took, "reboot_s": took, "restart_s": took, "basis": basis}
-    )
+        yield PhasePlan.even(label, probe.seconds, basis)
 
 
 def _short(seconds: float) -> str:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from warmfleet.plan.choice import Choice
+from warmfleet.plan.choice import Choice, gb
 from warmfleet.plan.cost_models import CostItem, CostPlan, SiteCost
 from warmfleet.plan.gpu_models import GpuSitePlan, ServerGroupPlan
 from warmfleet.plan.models import Decision
@@ -91,7 +91,7 @@ def _items(site: GpuSitePlan, found: PriceList) -> Iterator[_Priced]:
 def _servers(region: str, group: ServerGroupPlan, found: PriceList) -> Iterator[_Priced]:
     host = group.host
     disks = [host.model_disk.size_bytes, host.data_disk.size_bytes]
-    what = f"{group.gpus} x {group.card}, {host.cores} cores, {host.memory_bytes / 10**9:.0f} GB"
+    what = f"{group.gpus} x {group.card}, {host.cores} cores, {gb(host.memory_bytes)} GB"
     price, beside = found.server(
         region,
         group.gpu,
@@ -108,7 +108,7 @@ def _servers(region: str, group: ServerGroupPlan, found: PriceList) -> Iterator[
         for use, size in zip(("weights", "system and data"), disks, strict=True):
             if size in left:
                 left.remove(size)
-                what = f"NVMe for {use}, {size / 10**9:.0f} GB"
+                what = f"NVMe for {use}, {gb(size)} GB"
                 yield _pieces("disk", what, group.count, found.disk(region, size))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from warmfleet.catalog.servers import cores_for, model_disks, server_class, sizes
-from warmfleet.plan.choice import Choice
+from warmfleet.plan.choice import Choice, gb
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_driver import choose_driver
 from warmfleet.plan.gpu_files import load_job
@@ -75,7 +75,8 @@ def plan_server(
     """
     models = [chosen[name] for name in dict.fromkeys(place.model for place in places)]
     cores = _cores(places, models, cards)
-    memory = _memory(places, chosen, cores.value, held_bytes)
+    least = least_memory(places, chosen, held_bytes)
+    memory = _memory(places, chosen, cores.value, held_bytes, least)
     page_cache = max(0, memory.value - SYSTEM_BYTES - held_bytes)
     disk, disk_choices = choose_model_disk(models, slo, cores.value, page_cache)
     data_least, data = _data_disk(places, chosen, replicas)
@@ -84,7 +85,7 @@ def plan_server(
         cores=cores.value,
         least_cores=least_cores(places),
         memory_bytes=memory.value,
-        least_memory_bytes=least_memory(places, chosen, held_bytes),
+        least_memory_bytes=least,
         swap="off",
         model_disk=disk,
         data_disk=DataDiskPlan(size_bytes=data.value, least_bytes=data_least),
@@ -135,21 +136,20 @@ def _cores(places: Sequence[ReplicaPlace], models: Sequence[Chosen], cards: int)
 
 
 def _memory(
-    places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], cores: int, held: int
+    places: Sequence[ReplicaPlace], chosen: Mapping[str, Chosen], cores: int, held: int, least: int
 ) -> Choice[int]:
     by_rule = _by_rule(places, chosen)
     weights = int(by_rule / _MEMORY_FACTOR)
     loading = _loading(places, chosen, by_rule)
     at_load = SYSTEM_BYTES + held + loading
-    least = least_memory(places, chosen, held)
     comes_with = server_class(cores)
     steps = sizes("memory")
     ordered = max(steps.at_least(least), comes_with.memory_gb * 10**9)
     return Choice(
         ordered,
-        f"weights of {len(places)} replica{'s' if len(places) > 1 else ''}, {_gb(weights)} GB, x "
-        f"{_MEMORY_FACTOR} = {_gb(by_rule)} GB; while one loads, {_gb(at_load)} GB with "
-        f"{_gb(SYSTEM_BYTES)} for the system; the next size, and no less than comes with "
+        f"weights of {len(places)} replica{'s' if len(places) > 1 else ''}, {gb(weights)} GB, x "
+        f"{_MEMORY_FACTOR} = {gb(by_rule)} GB; while one loads, {gb(at_load)} GB with "
+        f"{gb(SYSTEM_BYTES)} for the system; the next size, and no less than comes with "
         f"{cores} cores ({comes_with.memory_gb} GB)",
         {
             "weights_bytes": weights,
@@ -188,9 +188,9 @@ def _data_disk(
     steps = sizes("disk")
     return least, Choice(
         steps.at_least(least),
-        f"another disk than that of the weights: {_gb(_SYSTEM_DISK)} GB for system, engines and "
+        f"another disk than that of the weights: {gb(_SYSTEM_DISK)} GB for system, engines and "
         f"compile caches; logs of {_RETENTION_DAYS} days at {rate:.3g} requests/s at the peak, "
-        f"half of that in the mean, {_LOG_BYTES} bytes each: {_gb(logs)} GB",
+        f"half of that in the mean, {_LOG_BYTES} bytes each: {gb(logs)} GB",
         {
             "system_bytes": _SYSTEM_DISK,
             "peak_requests_per_s": rate,
@@ -201,7 +201,3 @@ def _data_disk(
         },
         f"sizes of a line and of the system: this project's estimates; {_TRACES}; {steps.source}",
     )
-
-
-def _gb(size: float) -> str:
-    return f"{size / 10**9:.0f}"

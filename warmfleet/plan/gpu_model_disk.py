@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from warmfleet.catalog.servers import Disk, model_disks, server_class, sizes
 from warmfleet.catalog.start_cost import service_start
 from warmfleet.errors import PlanRefusedError
-from warmfleet.plan.choice import Choice
+from warmfleet.plan.choice import Choice, gb
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_files import files_bytes, load_job
 from warmfleet.plan.gpu_host_models import ModelDiskPlan
@@ -43,7 +43,7 @@ def choose_model_disk(
     size = Choice(
         max(steps.at_least(least), comes_with.disk_gb * 10**9),
         f"files of {' and '.join(weights)}, {_REVISIONS} revisions, the one that runs and the "
-        f"next: {least / 10**9:.0f} GB; the next size, and no less than comes with {cores} cores "
+        f"next: {gb(least)} GB; the next size, and no less than comes with {cores} cores "
         f"({comes_with.disk_gb} GB)",
         {f"{name}_bytes": size for name, size in weights.items()} | {"least_bytes": least},
         f"files as the source lists them, else weights by arithmetic; {steps.source}",
@@ -66,6 +66,7 @@ def _medium(models: Sequence[Chosen], slo: SloSpec, page_cache: int) -> tuple[Di
     budget = slo.cold_start.seconds - rest if slo.cold_start else None
     known: dict[str, Scalar] = {"files_gb": size, "beside_load_s": rest}
     disks = model_disks()
+    loads_s = {disk.id: _load_s(models, disk, page_cache) for disk in disks}
     if slo.cold_start is None or budget is None:
         found, said = disks[0], "nothing is asked of the cold start"
     elif budget <= 0:
@@ -77,17 +78,17 @@ def _medium(models: Sequence[Chosen], slo: SloSpec, page_cache: int) -> tuple[Di
             f"a cold start of {slo.cold_start} leaves {budget:.0f} s beside start and proving for "
             f"{size:.1f} GB, {size / budget:.2f} GB/s"
         )
-        able = [disk for disk in disks if _load_s(models, disk, page_cache) <= budget]
+        able = [disk for disk in disks if loads_s[disk.id] <= budget]
         if not able:
             fastest = disks[-1]
-            nearest = math.ceil(rest + _load_s(models, fastest, page_cache))
+            nearest = math.ceil(rest + loads_s[fastest.id])
             msg = (
                 f"slo.cold_start: {said}, and from the fastest disk ({fastest.name}) they take "
-                f"{_load_s(models, fastest, page_cache):.0f} s; nearest: {nearest} s"
+                f"{loads_s[fastest.id]:.0f} s; nearest: {nearest} s"
             )
             raise PlanRefusedError(msg)
         found = able[0]
-    load_s = _load_s(models, found, page_cache)
+    load_s = loads_s[found.id]
     known |= {"gb_per_s": found.gb_per_s, "load_s": load_s}
     reason = f"{said}; {found.name} reads {found.gb_per_s:g}, and they take {load_s:.0f} s"
     return found, Choice(found.id, reason, known, found.source)

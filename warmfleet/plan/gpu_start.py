@@ -161,7 +161,7 @@ def plan_start(chosen: Chosen, engine: GpuEnginePlan, host: LoadHost) -> Planned
 def _service_phases(service: ServiceStart) -> tuple[PhasePlan, ...]:
     """Return the phases of the service before it starts its engine."""
     return tuple(
-        PhasePlan(name=name, first_s=took, reboot_s=took, restart_s=took, basis="measured")
+        PhasePlan.even(name, took, "measured")
         for name, took in (
             ("process_start", service.process_start_s),
             ("imports", service.imports_s),

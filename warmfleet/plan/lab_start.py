@@ -12,18 +12,16 @@ def lab_start(rates: StartRates, weights_bytes: int) -> Start:
     cold_s, hot_s = (
         weights_bytes / (rate * 1e9) for rate in (rates.cold_gb_per_s, rates.hot_gb_per_s)
     )
-    seconds = {
-        "process_start": (rates.process_start,) * 3,
-        "imports": (rates.imports,) * 3,
-        "engine_start": (rates.engine_start,) * 3,
-        "weights": (cold_s, cold_s, hot_s),
-        "engine_init": (rates.engine_init,) * 3,
-        "first_forward": (rates.first_forward,) * 3,
-    }
     return Start(
-        tuple(
-            PhasePlan(name=name, first_s=first, reboot_s=reboot, restart_s=again, basis="measured")
-            for name, (first, reboot, again) in seconds.items()
+        (
+            PhasePlan.even("process_start", rates.process_start, "measured"),
+            PhasePlan.even("imports", rates.imports, "measured"),
+            PhasePlan.even("engine_start", rates.engine_start, "measured"),
+            PhasePlan(
+                name="weights", first_s=cold_s, reboot_s=cold_s, restart_s=hot_s, basis="measured"
+            ),
+            PhasePlan.even("engine_init", rates.engine_init, "measured"),
+            PhasePlan.even("first_forward", rates.first_forward, "measured"),
         ),
         rates.ready,
         rates.source,

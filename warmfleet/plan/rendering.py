@@ -6,7 +6,7 @@ from functools import cache
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from warmfleet.content import content_root
-from warmfleet.plan.choice import gib
+from warmfleet.plan.choice import gb, gib
 from warmfleet.plan.money import amount
 
 __all__ = ["cell", "html_pages", "markdown_pages"]
@@ -38,7 +38,7 @@ def _environment(*, autoescape: bool) -> Environment:
         autoescape=autoescape,  # noqa: S701 - off for Markdown alone
     )
     environment.filters["gib"] = gib
-    environment.filters["gb"] = lambda size: f"{size / 10**9:.0f}"
+    environment.filters["gb"] = gb
     environment.filters["amount"] = amount
     return environment
 

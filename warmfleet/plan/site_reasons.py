@@ -1,6 +1,6 @@
 """Why a site is where it is, how far its users are, and what its place entails."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from warmfleet.catalog.models import Catalog
 from warmfleet.network.estimate import estimate
@@ -38,7 +38,7 @@ def plan_users(site: ChosenSite, catalog: Catalog) -> list[SiteUsersPlan]:
 
 def plan_rtt(visitors: Sequence[Visitors]) -> RttPlan:
     """Return the times of users by their shares."""
-    shares = [round(row.users.fraction * 10**9) or 1 for row in visitors]
+    shares = [row.weight for row in visitors]
     mean = sum(s * row.rtt.ms for s, row in zip(shares, visitors, strict=True)) / sum(shares)
     return RttPlan(
         mean_ms=round(mean, _ROUNDED),
@@ -68,8 +68,8 @@ def choose_region(chosen: ChosenSites, site: ChosenSite) -> Choice[str]:
         reason = f"{begun}mean round-trip time by users' shares: {reason}{_others(chosen, name)}"
     else:
         reason = f"{_why_several(chosen)}; its users' mean round-trip time: {reason}"
-    sources = dict.fromkeys(row.rtt.source for row in site.visitors)
-    return Choice(name, reason, inputs, f"{'; '.join(sources)}; region: {site.region.source}")
+    sources = f"{_sources(site.visitors)}; region: {site.region.source}"
+    return Choice(name, reason, inputs, sources)
 
 
 def explain_sites(chosen: ChosenSites, rtt: RttPlan) -> Iterator[Decision]:
@@ -84,7 +84,8 @@ def explain_sites(chosen: ChosenSites, rtt: RttPlan) -> Iterator[Decision]:
         inputs["asked_ms"] = limit
         if rtt.p95_high_ms > limit:
             reason += f", which their upper bounds would miss ({rtt.p95_high_ms:.1f} ms): probe it"
-    yield Choice(rtt.p95_ms, reason, inputs, _sources(chosen)).decision("rtt.p95_ms")
+    sources = _sources(row for site in chosen.serving for row in site.visitors)
+    yield Choice(rtt.p95_ms, reason, inputs, sources).decision("rtt.p95_ms")
 
 
 def explain_site(
@@ -96,7 +97,7 @@ def explain_site(
         f"{PERCENTILE} % of its users are within it, by their shares; between {rtt.p95_low_ms:.1f} "
         f"and {rtt.p95_high_ms:.1f} ms by the bounds of 80 in 100 paths",
         {row.where: row.rtt_ms for row in users},
-        "; ".join(dict.fromkeys(row.rtt.source for row in site.visitors)),
+        _sources(site.visitors),
     ).decision(f"{at}.rtt.p95_ms")
     yield Choice(
         site.region.mainland,
@@ -114,7 +115,7 @@ def explain_site(
             f"the site is {way}: their packets cross the border of mainland China, where times "
             f"vary most: {'; '.join(map(_told, abroad))}",
             {row.where: row.rtt_ms for row in abroad},
-            "; ".join(dict.fromkeys(row.rtt.source for row in site.visitors)),
+            _sources(site.visitors),
         ).decision(f"{at}.cross_border_share")
 
 
@@ -174,6 +175,5 @@ def _told(users: SiteUsersPlan) -> str:
     return f"{said} (on ordinary lines: {carriers})" if carriers else said
 
 
-def _sources(chosen: ChosenSites) -> str:
-    rows = (row for site in chosen.serving for row in site.visitors)
-    return "; ".join(dict.fromkeys(row.rtt.source for row in rows))
+def _sources(visitors: Iterable[Visitors]) -> str:
+    return "; ".join(dict.fromkeys(row.rtt.source for row in visitors))

@@ -33,6 +33,11 @@ class Visitors(Struct, frozen=True):
     users: UserFacts
     rtt: RttEstimate
 
+    @property
+    def weight(self) -> int:
+        """Their share, as it is counted."""
+        return _weight(self.users)
+
 
 class ChosenSite(Struct, frozen=True):
     """One site."""
@@ -71,7 +76,7 @@ def choose_sites(users: Sequence[UserFacts], rules: SiteRules, catalog: Catalog)
             the nearest that works.
     """
     rtt = [[estimate(user.place, region, catalog) for user in users] for region in rules.regions]
-    shares = [max(1, round(user.fraction * _WHOLE)) for user in users]
+    shares = [_weight(user) for user in users]
     search = Search(shares, [[round(found.ms * 1000) for found in row] for row in rtt])
     limit = None if rules.limit_ms is None else math.floor(rules.limit_ms * 1000 + 1e-6)
     picked = _pick(search, rules, limit)
@@ -88,6 +93,10 @@ def choose_sites(users: Sequence[UserFacts], rules: SiteRules, catalog: Catalog)
         dict(sorted(means.items(), key=lambda item: (item[1], item[0]))),
         _fewer(search, rules, picked, limit),
     )
+
+
+def _weight(users: UserFacts) -> int:
+    return max(1, round(users.fraction * _WHOLE))
 
 
 def _pick(search: Search, rules: SiteRules, limit: int | None) -> tuple[int, ...] | None:

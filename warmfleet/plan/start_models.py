@@ -1,5 +1,7 @@
 """The forecast of a cold start, as a plan carries it; seconds and bytes are in the names."""
 
+from typing import Self
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from warmfleet.catalog.rows import Basis
@@ -21,6 +23,11 @@ class PhasePlan(_Part):
     )
     restart_s: float = Field(ge=0, description="both are kept, as far as memory allows")
     basis: Basis = Field(description="where the seconds come from")
+
+    @classmethod
+    def even(cls, name: str, seconds: float, basis: Basis) -> Self:
+        """Return a phase for which nothing can be kept: it takes the same in every start."""
+        return cls(name=name, first_s=seconds, reboot_s=seconds, restart_s=seconds, basis=basis)
 
 
 class RefusedLoadPlan(_Part):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from warmfleet.plan.choice import gib
+from warmfleet.plan.choice import gb, gib
 from warmfleet.plan.gpu_choice import Chosen
 from warmfleet.plan.gpu_hosts import least_cores, least_memory
 from warmfleet.plan.gpu_models import ReplicaPlace, ServerGroupPlan
@@ -160,8 +160,8 @@ def _short_host(
         rams, cpus = [group.host.memory_bytes], [group.host.cores]
     if (has := min(rams, default=memory)) < memory:
         return (
-            f"no host memory for both: {memory / 10**9:.0f} GB needed, {has / 10**9:.0f} there "
-            f"({(memory - has) / 10**9:.0f} missing)"
+            f"no host memory for both: {gb(memory)} GB needed, {gb(has)} there "
+            f"({gb(memory - has)} missing)"
         )
     if (there := min(cpus, default=cores)) < cores:
         return f"no cores for both: {cores} needed, {there} there ({cores - there} missing)"

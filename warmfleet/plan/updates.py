@@ -33,7 +33,7 @@ class Update(Struct, frozen=True):
     @property
     def ready(self) -> int:
         """Replicas that serve while one is replaced."""
-        return self.replicas - (self.strategy.value == "drain_then_swap")
+        return _ready(self.replicas, self.strategy.value)
 
     def plan(self, *, drain_s: float, start_s: float) -> ModelUpdatePlan:
         """Return its part of the plan, once the times are known."""
@@ -89,10 +89,13 @@ def choose_updates(
         replicas = count.replicas.value
         carry = replicas - count.spare
         strategy = _strategy(one, room, asked.strategy, spare=count.spare, replicas=replicas)
-        ready = replicas - (strategy.value == "drain_then_swap")
-        floor = min(carry, ready) if asked.floor is None else asked.floor
+        floor = min(carry, _ready(replicas, strategy.value)) if asked.floor is None else asked.floor
         updates.append(Update(one.wanted.spec.name, strategy, replicas, carry, floor))
     return tuple(updates)
+
+
+def _ready(replicas: int, strategy: Strategy) -> int:
+    return replicas - (strategy == "drain_then_swap")
 
 
 def _strategy(
@@ -109,10 +112,9 @@ def _strategy(
     }.get(asked)
     if missing is not None:
         nearest, _ = _best(room, spare, replicas)
-        ready = replicas - (nearest == "drain_then_swap")
         msg = (
             f"updates.strategy: asked {asked}, but model {name} has {missing}; nearest: {nearest} "
-            f"({ready} of {replicas} serve meanwhile), or auto"
+            f"({_ready(replicas, nearest)} of {replicas} serve meanwhile), or auto"
         )
         raise PlanRefusedError(msg)
     found: Strategy = next(row for row in _STRATEGIES if row == asked)
